@@ -65,5 +65,5 @@ def test_the_plan_shows_the_rounds_of_words():
     """The text and the numbers of the plan show the rounds, with one row for each."""
     plan = vp.NGrams(max_length=2, max_phrases_per_user=100).plan(vp.Budget(1, 1e-6))
     assert "Length 1 runs in 21 adaptive rounds" in str(plan)
-    squares = [row["scale"] ** -2 for row in plan.to_dict()["passes"]]
+    squares = [row["scale"] ** -2 for row in plan.to_dict()["passes"] if row["pass"] in ("threshold", "round")]
     assert np.isclose(sum(squares), plan.first.square, rtol=5e-3)

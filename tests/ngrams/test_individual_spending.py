@@ -106,13 +106,27 @@ def test_the_plan_of_a_release_lists_the_executed_passes():
     assert [a + b for a, b in zip(votes, second.released, strict=True)] == counted[1 : len(ran)].tolist()
     # eta is 0.1. A charge may exceed the remaining allowance if one more candidate would change the price.
     assert 0 < sum(run.spurious for run in ran[1:]) + sum(second.spurious) <= 1.1 * 0.1 * len(release)
-    assert set(release.plan.to_dict()["second_chance"]) == {
-        "sigma",
-        "candidates",
-        "released",
-        "spurious",
-        "lowest_threshold",
-    }
+
+
+@pytest.mark.jit
+@pytest.mark.parametrize("extraction", [INDIVIDUAL, vp.NGrams(3), vp.papers.DPNE(4, 10)], ids=str)
+def test_the_rows_that_ran_are_the_passes_of_the_transcript(extraction):
+    """The rows after length 1 have the types, lengths and noise of the transcript, and their types were planned."""
+    plan = extraction.plan(BUDGET)
+    release = plan.release(read(crowd()), seed=2)
+    rows = [[row for row in each.to_dict()["passes"] if "ran" in row] for each in (plan, release.plan)]
+    planned, (words, *later) = ([(row["pass"], row.get("length")) for row in each] for each in rows)
+    assert planned == [words, *later] == [("words", 1), *later]
+    assert not any(row["ran"] for row in rows[0])
+    # The second-chance pass has no length in the plan, because it is about several lengths.
+    noted = [
+        (step["pass"], None if step["pass"] == "second chance" else step["length"], step["sigma"])
+        for step in release.plan.transcript
+        if step["pass"] in {name for name, _ in later}
+    ]
+    ran = [(row["pass"], row.get("length"), row["ran"]["sigma"]) for row in rows[1] if row["ran"]]
+    assert ran[1:] == noted
+    assert len(noted) >= 3
 
 
 @pytest.mark.jit

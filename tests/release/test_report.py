@@ -171,7 +171,7 @@ def test_every_mechanism_has_its_text(name):
     assert page == page_of(release_of(grams, loaded, plan.guarantee))
 
 
-@pytest.mark.parametrize("numbers", [{}, {"mechanism": "items"}, {"mechanism": "n-grams", "ran": []}, {"x": [1]}])
+@pytest.mark.parametrize("numbers", [{}, {"mechanism": "items"}, {"mechanism": "n-grams", "passes": []}, {"x": [1]}])
 def test_unknown_plans_have_a_general_text(numbers):
     """A plan of an unknown mechanism is shown as numbers, without statements about them."""
     page = page_of(release_of([("tea",)], StoredPlan(numbers), vp.Guarantee(4, 1e-7)))
@@ -259,7 +259,7 @@ def test_page_states_the_numbers_of_an_extraction():
     parts = {(cost["length"], cost["part"]): cost["share"] for cost in story.costs}
     assert parts[2, "vote"] / parts[2, "forecast"] == pytest.approx((20.0 / 3.5) ** 2)
     # The share of length 1 is the sum over its rounds.
-    first = sum(row["scale"] ** -2 for row in plan.to_dict()["passes"])
+    first = sum(row["scale"] ** -2 for row in plan.to_dict()["passes"] if row["pass"] in ("threshold", "round"))
     assert parts[1, "vote"] == pytest.approx(first / (first + plan.later))
     assert [row[1] for row in story.needed.rows] == ["300", "50"]
 

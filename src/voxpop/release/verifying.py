@@ -43,9 +43,9 @@ _PAPERS = {
     "optimal selection": "voxpop.papers.optimal_selection:OptimalSelection",
 }
 """The published algorithms that can be planned again."""
-_RAN = frozenset({"ran", "second_chance", "trust"})
-"""The entries of a plan that are not compared: numbers that follow from released phrases, and the text about trust in
-the parties of a federation. Epsilon and delta do not depend on them."""
+_RAN = frozenset({"ran", "trust"})
+"""The entries of a plan or a pass that are not compared: numbers that follow from released phrases, and the text about
+trust in the parties of a federation. Epsilon and delta do not depend on them."""
 
 
 def verify(folder: Path) -> dict[str, Any]:
@@ -384,9 +384,14 @@ def _plan(numbers: Mapping[str, Any], release: Release | None, settings: Mapping
 
 def _differing(plan: Any, numbers: Mapping[str, Any]) -> list[str]:
     """Return the names of numbers that differ from the numbers of a plan."""
-    again = plan.to_dict()
-    names = sorted({*again, *numbers} - _RAN)
-    return [name for name in names if not _same(again.get(name), numbers.get(name))]
+    one, other = _compared(plan.to_dict()), _compared(numbers)
+    return [name for name in sorted({*one, *other}) if not _same(one.get(name), other.get(name))]
+
+
+def _compared(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries of a plan that are compared, and those of its passes."""
+    found = {name: value for name, value in numbers.items() if name not in _RAN}
+    return found | {"passes": [{**row, **dict.fromkeys(_RAN & row.keys())} for row in numbers.get("passes", ())]}
 
 
 def _same(one: Any, other: Any) -> bool:

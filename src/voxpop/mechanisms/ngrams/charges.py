@@ -7,7 +7,7 @@ fewer later lengths. Users pay only for passes over their candidates (docs/priva
 This module also defines the public numbers of a length, before and after it runs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from math import ceil, fsum
@@ -253,6 +253,7 @@ class LengthPlan:
         highest_threshold: The threshold if there are a million times as many candidates.
         spurious_allowance: The estimated number of spurious grams that are allowed; None at length 1, which has no
             spurious grams.
+        screening_sigma: The noise scale of the screening vote, or None without a screening vote.
     """
 
     length: int
@@ -261,6 +262,29 @@ class LengthPlan:
     lowest_threshold: float
     highest_threshold: float
     spurious_allowance: SpuriousAllowance | None = None
+    screening_sigma: float | None = None
+
+    def rows(self, run: "LengthRun | None", users: Mapping[str, int | None]) -> list[dict[str, Any]]:
+        """Return the planned numbers of each pass of this length, ready for JSON, with the numbers that ran.
+
+        Args:
+            run: The numbers that ran, or None if the length has not run.
+            users: The numbers of users that a gram needs.
+        """
+        looks = (
+            ("measurement", self.length - 1, self.measurement_sigma, run and run.measurement_sigma),
+            ("screening", self.length, self.screening_sigma, run and run.screening_sigma),
+        )
+        rows: list[dict[str, Any]] = [
+            {"pass": kind, "length": length, "sigma": sigma, "ran": used and {"sigma": used}}
+            for kind, length, sigma, used in looks
+            if sigma is not None
+        ]
+        names = "length", "sigma", "lowest_threshold", "highest_threshold"
+        allowed = None if self.spurious_allowance is None else asdict(self.spurious_allowance)
+        vote = {name: getattr(self, name) for name in names} | {"spurious_allowance": allowed, **users}
+        kind = "words" if self.length == 1 else "vote"
+        return [*rows, {"pass": kind, **vote, "ran": run and run.to_dict()}]
 
 
 @final
@@ -293,8 +317,8 @@ class LengthRun:
     screening_sigma: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON."""
-        names = "length", "sigma", "measurement_sigma", "screening_sigma", "candidates", "threshold", "spurious"
+        """Return the numbers of the vote, ready for JSON."""
+        names = "sigma", "candidates", "threshold", "spurious"
         bands = [dict(zip(("candidates", "threshold", "released"), band, strict=True)) for band in self.bands]
         return {name: getattr(self, name) for name in names} | {"bands": bands}
 

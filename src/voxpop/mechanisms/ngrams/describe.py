@@ -1,8 +1,8 @@
-"""The text of a plan of n-grams and the content of its report, computed from public numbers."""
+"""The text of a plan of n-grams and the content of its report, from the facts of each type of pass."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -18,6 +18,73 @@ from voxpop.release.report.page import Grid, Story
 
 PHRASES_OF_EACH = 10
 _DESCRIBED_PROBABILITIES = (0.5, 0.9)
+_INDIVIDUAL_BUDGETS = (
+    "Each user pays from its own budget, only at lengths at which it has a candidate. Sigma and shares of the budget "
+    "are for the usual charge.\n"
+    "After the votes, thresholds of likely phrases may be lower. A second-chance pass spends what each user has left."
+)
+Rows = Sequence[Mapping[str, Any]]
+
+
+class _Facts(NamedTuple):
+    """The facts that follow from the type of the passes that decide about words.
+
+    Attributes:
+        choices: The settings that the text mentions.
+        pruning: The rule that selects the candidates, or an empty string for the usual rule.
+        alone: A function that returns the probabilities that a phrase of one user is released in each of these votes.
+        later: A function that returns the parts of the budget after length 1, from the parts that ran and their total.
+        limit: The end of the sentence about spurious phrases.
+        about: The sentences about the passes of longer lengths, one per line.
+    """
+
+    choices: str
+    pruning: str
+    alone: Callable[[Mapping[str, Any], Rows], list[float]]
+    later: Callable[[list[dict[str, Any]], float], list[dict[str, Any]]]
+    limit: str
+    about: str
+
+
+def _about_threshold(plan: Mapping[str, Any]) -> _Facts:
+    """Return the facts about DPNE, which charges all users for every pass."""
+    choices = f"DPNE as published, sigma of each length {plan['ratio']:g} times the sigma of the length before it"
+    return _Facts(choices, f", {plan['pruning']}-side pruning", _alone_in_paper, _with_rest, "", "")
+
+
+def _about_rounds(plan: Mapping[str, Any]) -> _Facts:
+    values = plan.get("length_weights")
+    choices = f"a phrase is worth {', '.join(f'{value:g}' for value in values)} by length" if values else ""
+    limit = f"; over all lengths at most {100 * plan['max_spurious_share']:.3g} % of all. "
+    limit += "The share at one length may be greater"
+    about = "" if plan["max_length"] == 1 else _INDIVIDUAL_BUDGETS
+    return _Facts(choices, "", _alone, _in_proportion, limit, about)
+
+
+FACTS = {"threshold": _about_threshold, "round": _about_rounds}
+"""The facts by type of the passes that decide about words."""
+_PARTS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "words": lambda row: {"length": 1, "part": "vote"},
+    "measurement": lambda row: {"length": row["length"] + 1, "part": "forecast"},
+    "screening": lambda row: {"length": row["length"], "part": "forecast"},
+    "vote": lambda row: {"length": row["length"], "part": "vote"},
+    "second chance": lambda row: {"length": None, "part": "vote"},
+}
+"""The part of the budget that a pass spends, by type of the pass. The second-chance pass is about several lengths."""
+
+
+def _rows(plan: Mapping[str, Any], *types: str) -> Rows:
+    """Return the passes of some types."""
+    return [row for row in plan["passes"] if row["pass"] in types]
+
+
+def _runs(plan: Mapping[str, Any], *types: str) -> Rows:
+    """Return the passes of some types that ran, with the numbers that ran."""
+    return [{**row, **row["ran"]} for row in _rows(plan, *types) if row["ran"]]
+
+
+def _facts(plan: Mapping[str, Any]) -> _Facts:
+    return FACTS[_rows(plan, *FACTS)[-1]["pass"]](plan)
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
@@ -27,12 +94,13 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         plan: The numbers of the plan.
         sizes: The number of released grams of each length.
     """
-    limits, spurious, single = _limits(plan), spurious_of(plan), single_user(plan, sizes)
+    limits, spurious, single = _limits(plan), sum(_spurious(plan).values()), single_user(plan, sizes)
     # If several rounds decide about length 1, its probabilities do not follow from a single noise scale and threshold.
-    first = 2 if _rounds(plan) else 1
-    chances = {run["length"]: _chance(plan, run) for run in plan["ran"] if run["length"] >= first}
+    first = 2 if len(_rows(plan, *FACTS)) > 1 else 1
+    chances = {run["length"]: _chance(plan, run) for run in _runs(plan, "words", "vote") if run["length"] >= first}
     # For length 1, use the planned numbers. For longer lengths, use the thresholds that ran.
-    users = {1: [plan["lengths"][0][f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
+    (words,) = _rows(plan, "words")
+    users = {1: [words[f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
     users |= {
         length: [users_for(chances[length], p) for p in _DESCRIBED_PROBABILITIES] for length in chances if length > 1
     }
@@ -93,11 +161,6 @@ def _limits(plan: Mapping[str, Any]) -> list[int]:
     return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
 
 
-def _is_published(plan: Mapping[str, Any]) -> bool:
-    """Return whether DPNE ran, which charges all users for every pass."""
-    return bool(plan["passes"][-1]["pass"] == "threshold")
-
-
 def _chance(plan: Mapping[str, Any], run: Mapping[str, Any], items: int = PHRASES_OF_EACH) -> Chance:
     limits = _limits(plan)
     share = share_of(plan["weighting"], "gaussian", limits[run["length"] - 1], min(items, *limits))
@@ -120,35 +183,35 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
         plan: The numbers of a plan, before or after it ran.
         sizes: The number of released phrases of each length. Lengths without released phrases are skipped.
     """
-    runs = [run for run in plan["ran"] if run["length"] > 1 and (sizes is None or sizes.get(run["length"]))]
-    planned, second = plan["lengths"][1:], plan.get("second_chance") or {"sigma": 1.0, "lowest_threshold": None}
-    if _is_published(plan):
-        numbers = runs if plan["ran"] else [{**each, "threshold": each["lowest_threshold"]} for each in planned]
-        found = [_chance(plan, each, 1)(1) for each in numbers]
-    else:
-        lowest = min([-float(ndtri(tuned.LIKELIEST)), *(each["lowest_threshold"] / each["sigma"] for each in planned)])
-        # Compute the weight of the phrase at its length, in sigma. The second-chance pass gets the rest of the budget.
-        first = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257)
-        again = second["lowest_threshold"]
-        later = 0 * first if again is None else ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])
-        # A band that released nothing has no threshold.
-        bands = [(run["sigma"], band["threshold"]) for run in runs for band in run["bands"]]
-        cuts = [inf if cut is None else cut / sigma for sigma, cut in bands] if plan["ran"] else [lowest]
-        found = [
-            float(np.max(ndtr(first - cut) * (1 - later) + ndtr(first - min(cut, lowest)) * later)) for cut in cuts
-        ]
+    votes = _runs(plan, "vote") if _runs(plan, "words") else _rows(plan, "vote")
+    found = _facts(plan).alone(plan, [vote for vote in votes if sizes is None or sizes.get(vote["length"])])
     return f"{at_most(100 * max(found))} %" if found else ""
 
 
-def spurious_of(plan: Mapping[str, Any]) -> float:
-    """Return the largest expected number of released phrases without users."""
-    return sum(_spurious_by_length(plan).values())
+def _alone_in_paper(plan: Mapping[str, Any], votes: Rows) -> list[float]:
+    return [_chance(plan, {"threshold": vote["lowest_threshold"], **vote}, 1)(1) for vote in votes]
 
 
-def _spurious_by_length(plan: Mapping[str, Any]) -> dict[int, float]:
-    found = {run["length"]: run.get("spurious") or 0.0 for run in plan["ran"]}
-    for length, more in enumerate((plan.get("second_chance") or {}).get("spurious", ()), start=2):
-        found[length] += more
+def _alone(plan: Mapping[str, Any], votes: Rows) -> list[float]:
+    usual = [row["lowest_threshold"] / row["sigma"] for row in _rows(plan, "vote")]
+    lowest = min([-float(ndtri(tuned.LIKELIEST)), *usual])
+    # Compute the weight of the phrase at its length, in sigma. The second-chance pass gets the rest of the budget.
+    first, later = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257), 0.0
+    for second in _runs(plan, "second chance"):
+        if (again := second["lowest_threshold"]) is not None:
+            later = ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])
+    # A band that released nothing has no threshold.
+    bands = [(vote["sigma"], band["threshold"]) for vote in votes if vote["ran"] for band in vote["ran"]["bands"]]
+    cuts = [inf if cut is None else cut / sigma for sigma, cut in bands] if _runs(plan, "words") else [lowest]
+    return [float(np.max(ndtr(first - cut) * (1 - later) + ndtr(first - min(cut, lowest)) * later)) for cut in cuts]
+
+
+def _spurious(plan: Mapping[str, Any]) -> dict[int, float]:
+    """Return the largest expected number of released phrases without users, by length."""
+    found = {run["length"]: run["spurious"] or 0.0 for run in _runs(plan, "words", "vote")}
+    for second in _runs(plan, "second chance"):
+        for length, more in enumerate(second["spurious"], start=2):
+            found[length] += more
     return found
 
 
@@ -157,23 +220,22 @@ def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
 
     The parts are 1 / sigma^2, which adds up over passes, or the charges if each user pays for their own passes.
     """
+    parts = [{**_PARTS[run["pass"]](run), "square": run["sigma"] ** -2} for run in _runs(plan, *_PARTS)]
     # This is the part of all adaptive rounds of length 1 together, or of its only vote.
-    first = sum(each["scale"] ** -2 for each in _rounds(plan)) or plan["ran"][0]["sigma"] ** -2
-    later = float(plan["mu_squared_later"])
-    parts = [{"length": 1, "part": "vote", "square": first}]
-    for run in plan["ran"][1:]:
-        looks = [run["measurement_sigma"], run.get("screening_sigma")]
-        parts += [{"length": run["length"], "part": "forecast", "square": look**-2} for look in looks if look]
-        parts.append({"length": run["length"], "part": "vote", "square": run["sigma"] ** -2})
-    if plan.get("second_chance"):
-        parts.append({"length": None, "part": "vote", "square": plan["second_chance"]["sigma"] ** -2})
-    asked = sum(part["square"] for part in parts[1:])
-    if not _is_published(plan) and asked:
-        parts[1:] = [{**part, "square": part["square"] * later / asked} for part in parts[1:]]
-    elif later - asked > 1e-3 * later:
-        parts.append({"length": None, "part": "not used", "square": later - asked})
+    parts[0]["square"] = sum(row["scale"] ** -2 for row in _rows(plan, *FACTS))
+    parts[1:] = _facts(plan).later(parts[1:], float(plan["mu_squared_later"]))
     total = sum(part["square"] for part in parts)
     return [{"length": part["length"], "part": part["part"], "share": part["square"] / total} for part in parts]
+
+
+def _with_rest(parts: list[dict[str, Any]], later: float) -> list[dict[str, Any]]:
+    rest = later - sum(part["square"] for part in parts)
+    return [*parts, {"length": None, "part": "not used", "square": rest}] if rest > 1e-3 * later else parts
+
+
+def _in_proportion(parts: list[dict[str, Any]], later: float) -> list[dict[str, Any]]:
+    asked = sum(part["square"] for part in parts)
+    return [{**part, "square": part["square"] * later / asked} for part in parts] or _with_rest(parts, later)
 
 
 def _ran(plan: Mapping[str, Any]) -> Grid:
@@ -181,9 +243,11 @@ def _ran(plan: Mapping[str, Any]) -> Grid:
     shares: dict[Any, float] = {}
     for cost in _costs(plan):
         shares[cost["length"]] = shares.get(cost["length"], 0.0) + cost["share"]
-    spurious, rows = _spurious_by_length(plan), []
-    for run in plan["ran"]:
-        looks = plain(run["measurement_sigma"]), plain(run.get("screening_sigma"))
+    spurious, rows = _spurious(plan), []
+    kinds = ("measurement", "screening")
+    sigmas = [{_PARTS[kind](run)["length"]: run["sigma"] for run in _runs(plan, kind)} for kind in kinds]
+    for run in _runs(plan, "words", "vote"):
+        looks = (plain(each.get(run["length"])) for each in sigmas)
         numbers = [plain(run[name]) for name in ("length", "candidates", "sigma", "threshold")]
         found = "–" if run["spurious"] is None else plain(spurious[run["length"]], 3)
         rows.append([*numbers, *looks, found, percent(shares[run["length"]])])
@@ -195,27 +259,27 @@ def _ran(plan: Mapping[str, Any]) -> Grid:
         "Spurious: an estimate of the number of phrases that nobody wrote. The limit on their share applies to all "
         "lengths together, not to each length.\n"
     )
-    if second := plan.get("second_chance"):
+    for second in _runs(plan, "second chance"):
         text += (
             f"Of {second['candidates']:,} deferred candidates the second-chance pass released "
             f"{sum(second['released']):,}, with sigma {second['sigma']:.5g}.\n"
         )
-    return Grid("What ran, length by length", ["tokens", *names, "of the budget"], rows, text + _about_passes(plan))
+    return Grid("What ran, length by length", ["tokens", *names, "of the budget"], rows, text + _facts(plan).about)
 
 
 def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
     """Return the text of a plan from its public numbers."""
-    limits, paper = _limits(plan), _is_published(plan)
+    limits, facts = _limits(plan), _facts(plan)
     most = ", ".join(f"{limit:,}" for limit in (limits if len(set(limits)) > 1 else limits[:1]))
     lengths = "length" if choice_in(plan) is None else "length above 1"
     lines = [
         f"Phrases of 1 to {plan['max_length']} tokens, at most {most} per user and {lengths}, "
-        f"{plan['weighting']} weighting, gaussian noise" + (f", {plan['pruning']}-side pruning" if paper else ""),
-        *filter(None, ["; ".join(filter(None, [guarantee, _choices(plan, paper=paper)]))]),
+        f"{plan['weighting']} weighting, gaussian noise{facts.pruning}",
+        *filter(None, ["; ".join(filter(None, [guarantee, facts.choices]))]),
         *_words_text(plan),
         *_risk(plan),
         *(line for each in [*known_grids(plan), _planned(plan)] for line in ("", *each.lines())),
-        *(["", *_ran(plan).lines()] if plan["ran"] else []),
+        *(["", *_ran(plan).lines()] if _runs(plan, "words") else []),
     ]
     return "\n".join(lines)
 
@@ -224,21 +288,12 @@ def _risk(plan: Mapping[str, Any]) -> list[str]:
     """Return the lines about phrases that no user or only one user has, which the guarantee does not exclude."""
     if plan["max_length"] == 1:
         return []
-    number = (
-        f"at most {at_most(max(spurious_of(plan), 0.01))}"
-        if plan["ran"]
-        else f"a share of about {plan['max_spurious_share']:g}"
-    )
+    most, share = f"at most {at_most(max(sum(_spurious(plan).values()), 0.01))}", f"{plan['max_spurious_share']:g}"
+    number = most if _runs(plan, "words") else f"a share of about {share}"
     return [
         f"expected number of released phrases that nobody wrote: {number}; a phrase that only one user wrote is",
         f"released with a probability of up to {single_user(plan) or '0 %'}, once its parts are released",
     ]
-
-
-def _rounds(plan: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the adaptive rounds of length 1, or an empty list if a single pass decides."""
-    decisions = [row for row in plan["passes"] if row["pass"] != "choice"]
-    return decisions if decisions[-1]["pass"] == "round" else []
 
 
 def _words_text(plan: Mapping[str, Any]) -> list[str]:
@@ -258,47 +313,24 @@ def _share_text(plan: Mapping[str, Any]) -> list[str]:
     return [f"words get {many} of the budget, as below, or up to {few} if few users are counted"]
 
 
-def _choices(plan: Mapping[str, Any], *, paper: bool) -> str:
-    if paper:
-        return f"DPNE as published, sigma of each length {plan['ratio']:g} times the sigma of the length before it"
-    values = plan.get("length_weights")
-    return f"a phrase is worth {', '.join(f'{value:g}' for value in values)} by length" if values else ""
-
-
-def _about_passes(plan: Mapping[str, Any]) -> str:
-    """Return the sentences about the passes of longer lengths, one per line."""
-    if plan["max_length"] == 1 or _is_published(plan):
-        return ""
-    return (
-        "Each user pays from its own budget, only at lengths at which it has a candidate. Sigma and shares of the "
-        "budget are for the usual charge.\n"
-        "After the votes, thresholds of likely phrases may be lower. A second-chance pass spends what each user has "
-        "left."
-    )
-
-
 def _planned(plan: Mapping[str, Any]) -> Grid:
     """Return the table of the planned numbers."""
-    rows = []
-    for each in plan["lengths"]:
+    facts, rows, measured = _facts(plan), [], {row["length"] + 1: row["sigma"] for row in _rows(plan, "measurement")}
+    for each in _rows(plan, "words", "vote"):
         low, high, rule = each["lowest_threshold"], each["highest_threshold"], each["spurious_allowance"]
         span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
         allowed = "–" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
-        numbers = [plain(each[name]) for name in ("length", "sigma", "measurement_sigma")]
+        numbers = map(plain, (each["length"], each["sigma"], measured.get(each["length"])))
         rows.append([*numbers, span, whole(each["users_50"]), whole(each["users_90"]), allowed])
     text = (
         "Threshold: the lower number is for few candidates, the higher one for many.\n"
         "Users for 50 % and 90 %: the users that a phrase needs for this probability of release, if its parts are "
         f"released, each user has {USUAL_ITEMS} phrases of that length, and 10 candidates compete for each place.\n"
     )
-    if rounds := _rounds(plan):
-        text += f"Length 1 runs in {len(rounds)} adaptive rounds; its numbers are those of the last round.\n"
+    if (rounds := len(_rows(plan, *FACTS))) > 1:
+        text += f"Length 1 runs in {rounds} adaptive rounds; its numbers are those of the last round.\n"
     if plan["max_length"] > 1:
         text += "Spurious: the largest expected share of phrases that nobody wrote, of all released so far or of those "
-        text += "one token shorter"
-        if not _is_published(plan):
-            text += f"; over all lengths at most {100 * plan['max_spurious_share']:.3g} % of all. "
-            text += "The share at one length may be greater"
-        text += ".\n"
+        text += f"one token shorter{facts.limit}.\n"
     head = ["length", "sigma", "measured with", "threshold", "users for 50 %", "for 90 %", "spurious"]
-    return Grid("Plan of each length", head, rows, text if plan["ran"] else text + _about_passes(plan))
+    return Grid("Plan of each length", head, rows, text if _runs(plan, "words") else text + facts.about)

@@ -1,7 +1,7 @@
 """The plan of n-grams, with the noise, the thresholds and the guarantee for a budget, computed without data."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, final
 
@@ -11,6 +11,7 @@ from voxpop.mechanisms.ngrams.charges import (
     Charges,
     LengthPlan,
     LengthRun,
+    Rates,
     SecondChanceRun,
     Voting,
     allowance,
@@ -95,6 +96,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         slack: The part of delta that is reserved for finite arithmetic.
         schedule: The pure function that returns the next pass of a release; None at the end.
         worths: The worth of the budget of each length; empty if the schedule does not use worths.
+        second_sigma: The noise scale of the second-chance pass if its charge is the usual charge, or None without this
+            pass.
         words: The adaptive rounds that released the words; None before a release and without adaptive rounds.
         ran: The numbers that each length used; empty before a release.
         second_chance: The numbers of the second-chance pass, or None if it did not run.
@@ -115,6 +118,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     slack: float
     schedule: "Callable[[State], Pass | None]" = field(compare=False)
     worths: tuple[float, ...] = ()
+    second_sigma: float | None = None
     words: AdaptiveRounds | None = None
     ran: tuple[LengthRun, ...] = ()
     second_chance: SecondChanceRun | None = None
@@ -203,27 +207,45 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         return release_ngrams(self, data, seed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return every public number, ready for JSON."""
+        """Return every public number, ready for JSON.
+
+        The list `passes` has a row for each planned pass, in order, with its type under `pass`:
+
+        - `choice`, `threshold` and `round` are the passes of length 1, as in plans of items. `words` follows and states
+          the result of all of them.
+        - `measurement` measures the grams of a length to forecast the next length. `screening` is the screening vote on
+          a length, and `vote` is the vote on it.
+        - `second chance` is the second-chance pass.
+
+        Every row from `words` on has the planned numbers, and under `ran` the numbers that ran, or None if the pass has
+        not run.
+        """
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
             "mu_squared_later": self.later,
-            **self._first_row(),
-            "lengths": [asdict(each) | self._users(each.length) for each in self.lengths],
-            "ran": [each.to_dict() for each in self.ran],
-            "second_chance": None if self.second_chance is None else self.second_chance.to_dict(),
+            **self._words_numbers(),
+            "passes": self._rows(),
             **listed_numbers(self.words or self.first, self.known_items, self._most_per_user, self.transcript),
         }
 
-    def _first_row(self) -> dict[str, Any]:
+    def _words_numbers(self) -> dict[str, Any]:
         if isinstance(self.first, RoundPlan):
-            return {"passes": self.first.rows()}
-        steps = (self.first, self.words) if self.words and isinstance(self.first, Menu) else (self.first,)
-        last = steps[-1]
+            return {}
+        last = self.words or self.first
         limit, share = (None, None) if isinstance(last, Menu) else (last.limit, last.share)
         shares = self.first.shares if isinstance(self.first, Menu) else (self.first.share,)
-        words = {"max_words_per_user": limit, "share_of_words": share, "shares_of_words": list(shares)}
-        return {**words, "passes": rows_of(*steps)}
+        return {"max_words_per_user": limit, "share_of_words": share, "shares_of_words": list(shares)}
+
+    def _rows(self) -> list[dict[str, Any]]:
+        chosen = (self.words,) if self.words and isinstance(self.first, Menu) else ()
+        rows, runs = rows_of(self.first, *chosen), {run.length: run for run in self.ran}
+        for each in self.lengths:
+            rows += each.rows(runs.get(each.length), self._users(each.length))
+        if self.second_sigma is not None:
+            ran = self.second_chance and self.second_chance.to_dict()
+            rows.append({"pass": "second chance", "sigma": self.second_sigma, "ran": ran})
+        return rows
 
     def _users(self, length: int) -> dict[str, int | None]:
         return {f"users_{round(100 * p)}": self.users_needed(p, length=length) for p in _PHRASE_PROBABILITIES}
@@ -270,14 +292,21 @@ def plan_ngrams(
         ngrams, Charges(later, worths)
     )  # raises a BudgetError if phrases cannot run after words have taken the largest share
     plan = NGramsPlan(ngrams, budget, first, later, (), slack, schedule, worths)
-    return certified(replace(plan, longer=_longer(ngrams, Charges(plan.later, worths))))
+    longer, second = _longer(ngrams, Charges(plan.later, worths))
+    return certified(replace(plan, longer=longer, second_sigma=second))
 
 
-def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:
-    """Return the numbers of lengths from 2 on before any data is read.
+def _longer(ngrams: Extraction, charges: Charges) -> tuple[tuple[LengthPlan, ...], float | None]:
+    """Return the numbers of lengths from 2 on and the sigma of the second-chance pass, before any data is read.
 
     Every length gets its usual share, and every pass must fit a grid.
     """
+
+    def sigma_of(voting: Voting, square: float | None, rates: Rates | None) -> float | None:
+        if square is None:
+            return None
+        return voting.grid_and_charge(charges, square, rates, 1, CROWDED)[1].sigma
+
     lengths = []
     for length in range(2, ngrams.max_length + 1):
         voting = ngrams.voting(length)
@@ -286,12 +315,8 @@ def _longer(ngrams: Extraction, charges: Charges) -> tuple[LengthPlan, ...]:
         setting, charge = voting.grid_and_charge(charges, square, rates, 1, CROWDED)
         low, high = (voting.threshold(charge.sigma, 1, many) for many in (1, CROWDED))
         voting.charged(setting, charge.sigma, high, charge.square)
-        lengths.append(
-            LengthPlan(length, charge.sigma, measurement.sigma, low, high, allowance(ngrams.max_spurious_share, length))
-        )
-        screening = charges.screening(length)
-        if screening is not None:
-            voting.setting(screening, 1, CROWDED)
-    if ngrams.max_length > 1:
-        ngrams.voting(2).second_chance.setting(charges.second_chance()[0], 1, CROWDED)
-    return tuple(lengths)
+        screening = sigma_of(voting, charges.screening(length), None)
+        rule = allowance(ngrams.max_spurious_share, length)
+        lengths.append(LengthPlan(length, charge.sigma, measurement.sigma, low, high, rule, screening))
+    second = charges.second_chance() if lengths else (None, None)
+    return tuple(lengths), sigma_of(ngrams.voting(2).second_chance, *second)
