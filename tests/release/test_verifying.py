@@ -230,6 +230,22 @@ def test_forged_numbers_are_detected(copy, name, change):
         verify(copy)
 
 
+@pytest.mark.parametrize("kind", ["words", "measurement", "screening", "vote", "second chance"])
+def test_a_forged_planned_noise_of_phrases_is_detected(folders, tmp_path, kind):
+    """Each row of a plan of phrases is compared, also if the report contains the forged number."""
+    copy = tmp_path / "copy"
+    shutil.copytree(folders / "phrases", copy)
+    record = json.loads((copy / "release.json").read_text())
+    [*_, row] = [row for row in record["plan"]["passes"] if row["pass"] == kind]
+    row["sigma"] /= 2
+    (copy / "release.json").write_text(json.dumps(record))
+    sums = {**record["checksums"], "release.json": checksum((copy / "release.json").read_bytes())}
+    (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
+    resummed(copy)
+    with pytest.raises(ReleaseError, match=r"release\.json: `?passes"):
+        verify(copy)
+
+
 def of_two(part):
     """Return a change that replaces a part of the record with the same part of another entry."""
     return lambda record, other: record.update({part: other[part]})

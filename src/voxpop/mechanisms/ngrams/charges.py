@@ -271,20 +271,14 @@ class LengthPlan:
             run: The numbers that ran, or None if the length has not run.
             users: The numbers of users that a gram needs.
         """
-        looks = (
-            ("measurement", self.length - 1, self.measurement_sigma, run and run.measurement_sigma),
-            ("screening", self.length, self.screening_sigma, run and run.screening_sigma),
-        )
-        rows: list[dict[str, Any]] = [
-            {"pass": kind, "length": length, "sigma": sigma, "ran": used and {"sigma": used}}
-            for kind, length, sigma, used in looks
-            if sigma is not None
-        ]
-        names = "length", "sigma", "lowest_threshold", "highest_threshold"
-        allowed = None if self.spurious_allowance is None else asdict(self.spurious_allowance)
-        vote = {name: getattr(self, name) for name in names} | {"spurious_allowance": allowed, **users}
+        numbers, used = {**asdict(self), **users}, {} if run is None else asdict(run)
+        rows: list[dict[str, Any]] = []
+        for kind, length in (("measurement", self.length - 1), ("screening", self.length)):
+            sigma, ran = numbers.pop(f"{kind}_sigma"), used.get(f"{kind}_sigma")
+            if sigma is not None:
+                rows.append({"pass": kind, "length": length, "sigma": sigma, "ran": ran and {"sigma": ran}})
         kind = "words" if self.length == 1 else "vote"
-        return [*rows, {"pass": kind, **vote, "ran": run and run.to_dict()}]
+        return [*rows, {"pass": kind, **numbers, "ran": run and run.to_dict()}]
 
 
 @final

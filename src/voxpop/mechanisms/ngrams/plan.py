@@ -302,9 +302,7 @@ def _longer(ngrams: Extraction, charges: Charges) -> tuple[tuple[LengthPlan, ...
     Every length gets its usual share, and every pass must fit a grid.
     """
 
-    def sigma_of(voting: Voting, square: float | None, rates: Rates | None) -> float | None:
-        if square is None:
-            return None
+    def sigma_of(voting: Voting, square: float, rates: Rates | None) -> float:
         return voting.grid_and_charge(charges, square, rates, 1, CROWDED)[1].sigma
 
     lengths = []
@@ -315,8 +313,8 @@ def _longer(ngrams: Extraction, charges: Charges) -> tuple[tuple[LengthPlan, ...
         setting, charge = voting.grid_and_charge(charges, square, rates, 1, CROWDED)
         low, high = (voting.threshold(charge.sigma, 1, many) for many in (1, CROWDED))
         voting.charged(setting, charge.sigma, high, charge.square)
-        screening = sigma_of(voting, charges.screening(length), None)
+        screened = charges.screening(length)
+        screening = None if screened is None else sigma_of(voting, screened, None)
         rule = allowance(ngrams.max_spurious_share, length)
         lengths.append(LengthPlan(length, charge.sigma, measurement.sigma, low, high, rule, screening))
-    second = charges.second_chance() if lengths else (None, None)
-    return tuple(lengths), sigma_of(ngrams.voting(2).second_chance, *second)
+    return tuple(lengths), sigma_of(ngrams.voting(2).second_chance, *charges.second_chance()) if lengths else None
