@@ -13,7 +13,16 @@ from voxpop.mechanisms.rounds.menu import about_limit, about_menu, choice_in
 from voxpop.privacy.guarantee import at_most
 from voxpop.privacy.planned import USUAL_ITEMS
 from voxpop.privacy.weightings.builtin import share_of
-from voxpop.release.report.numbers import Chance, curve, percent, plain, threshold_chance, users_for, whole
+from voxpop.release.report.numbers import (
+    Chance,
+    curve,
+    percent,
+    plain,
+    rows_of_type,
+    threshold_chance,
+    users_for,
+    whole,
+)
 from voxpop.release.report.page import Grid, Story
 
 PHRASES_OF_EACH = 10
@@ -73,18 +82,13 @@ _PARTS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 """The part of the budget that a pass spends, by type of the pass. The second-chance pass is about several lengths."""
 
 
-def _passes(plan: Mapping[str, Any], *types: str) -> Rows:
-    """Return the passes of some types."""
-    return [row for row in plan["passes"] if row["pass"] in types]
-
-
 def _runs(plan: Mapping[str, Any], *types: str) -> Rows:
     """Return the passes of some types that ran, with the numbers that ran."""
-    return [{**row, **row["ran"]} for row in _passes(plan, *types) if row["ran"]]
+    return [{**row, **row["ran"]} for row in rows_of_type(plan, *types) if row["ran"]]
 
 
 def _facts(plan: Mapping[str, Any]) -> _Facts:
-    return _FACTS[_passes(plan, *_FACTS)[-1]["pass"]](plan)
+    return _FACTS[rows_of_type(plan, *_FACTS)[-1]["pass"]](plan)
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
@@ -96,10 +100,10 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     """
     limits, spurious, single = _limits(plan), sum(_spurious(plan).values()), single_user(plan, sizes)
     # If several rounds decide about length 1, its probabilities do not follow from a single noise scale and threshold.
-    first = 2 if len(_passes(plan, *_FACTS)) > 1 else 1
+    first = 2 if len(rows_of_type(plan, *_FACTS)) > 1 else 1
     chances = {run["length"]: _chance(plan, run) for run in _runs(plan, "words", "vote") if run["length"] >= first}
     # For length 1, use the planned numbers. For longer lengths, use the thresholds that ran.
-    (words,) = _passes(plan, "words")
+    (words,) = rows_of_type(plan, "words")
     users = {1: [words[f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
     later = {length: chance for length, chance in chances.items() if length > 1}
     users |= {length: [users_for(chance, p) for p in _DESCRIBED_PROBABILITIES] for length, chance in later.items()}
@@ -182,7 +186,7 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
         plan: The numbers of a plan, before or after it ran.
         sizes: The number of released phrases of each length. Lengths without released phrases are skipped.
     """
-    votes = _runs(plan, "vote") if _runs(plan, "words") else _passes(plan, "vote")
+    votes = _runs(plan, "vote") if _runs(plan, "words") else rows_of_type(plan, "vote")
     found = _facts(plan).alone(plan, [vote for vote in votes if sizes is None or sizes.get(vote["length"])])
     return f"{at_most(100 * max(found))} %" if found else ""
 
@@ -192,7 +196,7 @@ def _alone_in_paper(plan: Mapping[str, Any], votes: Rows) -> list[float]:
 
 
 def _alone(plan: Mapping[str, Any], votes: Rows) -> list[float]:
-    usual = [row["lowest_threshold"] / row["sigma"] for row in _passes(plan, "vote")]
+    usual = [row["lowest_threshold"] / row["sigma"] for row in rows_of_type(plan, "vote")]
     lowest = min([-float(ndtri(tuned.LIKELIEST)), *usual])
     # Compute the weight of the phrase at its length, in sigma. The second-chance pass gets the rest of the budget.
     first, later = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257), 0.0
@@ -221,7 +225,7 @@ def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     """
     parts = [{**_PARTS[run["pass"]](run), "square": run["sigma"] ** -2} for run in _runs(plan, *_PARTS)]
     # This is the part of all adaptive rounds of length 1 together, or of its only vote.
-    parts[0]["square"] = sum(row["scale"] ** -2 for row in _passes(plan, *_FACTS))
+    parts[0]["square"] = sum(row["scale"] ** -2 for row in rows_of_type(plan, *_FACTS))
     parts[1:] = _facts(plan).later(parts[1:], float(plan["mu_squared_later"]))
     total = sum(part["square"] for part in parts)
     return [{"length": part["length"], "part": part["part"], "share": part["square"] / total} for part in parts]
@@ -313,8 +317,12 @@ def _share_text(plan: Mapping[str, Any]) -> list[str]:
 
 def _planned(plan: Mapping[str, Any]) -> Grid:
     """Return the table of the planned numbers."""
-    facts, rows, measured = _facts(plan), [], {row["length"] + 1: row["sigma"] for row in _passes(plan, "measurement")}
-    for each in _passes(plan, "words", "vote"):
+    facts, rows, measured = (
+        _facts(plan),
+        [],
+        {row["length"] + 1: row["sigma"] for row in rows_of_type(plan, "measurement")},
+    )
+    for each in rows_of_type(plan, "words", "vote"):
         low, high, rule = each["lowest_threshold"], each["highest_threshold"], each["spurious_allowance"]
         span = f"{low:.5g}" if low == high else f"{low:.4g} to {high:.4g}"
         allowed = "–" if rule is None else f"{100 * rule['share']:.3g} % of {rule['of']}"
@@ -325,7 +333,7 @@ def _planned(plan: Mapping[str, Any]) -> Grid:
         "Users for 50 % and 90 %: the users that a phrase needs for this probability of release, if its parts are "
         f"released, each user has {USUAL_ITEMS} phrases of that length, and 10 candidates compete for each place.\n"
     )
-    if (rounds := len(_passes(plan, *_FACTS))) > 1:
+    if (rounds := len(rows_of_type(plan, *_FACTS))) > 1:
         text += f"Length 1 runs in {rounds} adaptive rounds; its numbers are those of the last round.\n"
     if plan["max_length"] > 1:
         text += "Spurious: the largest expected share of phrases that nobody wrote, of all released so far or of those "
