@@ -40,7 +40,7 @@ def test_the_counts_of_a_folder_are_exported(voxpop, phrases, tmp_path):
     assert lines == ['"gram","length","users"', '"with",1,30', '"tea",1,5', '"tea with",2,-2']
     assert voxpop("export", "words", "-o", "b.csv", "--of", "release").out == "Wrote 3 grams to b.csv\n"
     assert (tmp_path / "b.csv").read_text().splitlines()[0] == '"gram","length"'
-    assert "with their places" in voxpop("export", "words", "-o", "c.csv", "--of", "ranking").out
+    assert "with their places" in voxpop("export", "words", "-o", "c.csv", "--of", "top").out
     assert (tmp_path / "c.csv").read_text().splitlines() == ['"gram","length","place"', '"with",1,1']
     assert voxpop("export", "words", "-o", "a.txt").code == 0
 

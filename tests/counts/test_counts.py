@@ -37,19 +37,19 @@ def test_counts_differ_from_the_truth_only_by_noise(release_of):
     words = [f"w{i:03}" for i in range(200)]
     table = pl.DataFrame({"who": range(2000), "what": [words[:100], words[100:]] * 1000})
     corpus = read_engine(table, user="who", items="what")
-    tally = release_of((word,) for word in words).count(corpus, BUDGET, counted_in_full=100)
-    assert tally.error == pytest.approx(np.hypot(tally.plan.sigma, 12**-0.5))
-    assert (np.abs(tally.users - 1000) < 7 * tally.error + 1).all()
-    assert np.std(tally.users) > tally.error / 2
+    counts = release_of((word,) for word in words).count(corpus, BUDGET, counted_in_full=100)
+    assert counts.error == pytest.approx(np.hypot(counts.plan.sigma, 12**-0.5))
+    assert (np.abs(counts.users - 1000) < 7 * counts.error + 1).all()
+    assert np.std(counts.users) > counts.error / 2
 
 
 def test_grams_without_users_also_get_noise(release_of):
     """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0 (false alarm below 1e-10)."""
     corpus = corpus_of([[["a"]]])
-    tally = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, counted_in_full=4)
-    assert np.count_nonzero(tally.users) > 300
-    assert abs(tally.users.mean()) < 7 * tally.error / 20
-    assert (tally.users < 0).any()
+    counts = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, counted_in_full=4)
+    assert np.count_nonzero(counts.users) > 300
+    assert abs(counts.users.mean()) < 7 * counts.error / 20
+    assert (counts.users < 0).any()
 
 
 def test_two_counts_never_share_noise(release_of):
@@ -94,10 +94,10 @@ def test_the_joint_bound_is_below_the_sum():
     table = pl.DataFrame({"who": range(2000), "what": ["tea", "milk"] * 1000})
     corpus = read_engine(table, user="who", items="what")
     words = vp.papers.SetUnion(5, "policy-gaussian", 5.0, "joint").release(corpus, vp.Budget(2, 1e-8))
-    tally = words.count(corpus, vp.Budget(2, 1e-8))
-    assert tally.total.fixed.delta == 2e-8
-    assert 2 < tally.total.fixed.epsilon < 3.3
-    assert tally.total.adaptive.private
+    counts = words.count(corpus, vp.Budget(2, 1e-8))
+    assert counts.total.fixed.delta == 2e-8
+    assert 2 < counts.total.fixed.epsilon < 3.3
+    assert counts.total.adaptive.private
 
 
 @pytest.mark.parametrize("limit", [0, -1, 1.5, "3", [3], True])
@@ -123,50 +123,50 @@ def test_phrases_of_items_are_refused(release_of):
 
 
 def test_an_empty_release_has_no_counts(release_of):
-    """The tally is empty and causes no error."""
-    tally = release_of([]).count(corpus_of([[["a"]]]), BUDGET)
-    assert (len(tally), list(tally), tally.to_polars().height) == (0, [], 0)
+    """Empty counts cause no error."""
+    counts = release_of([]).count(corpus_of([[["a"]]]), BUDGET)
+    assert (len(counts), list(counts), counts.to_polars().height) == (0, [], 0)
 
 
 def test_counts_are_written_as_tables(release_of):
     """Rows are in order of users, and counts are available by gram and in Arrow."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 1000)
-    tally = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
-    assert next(iter(tally))[0] == ("b",)
-    assert tally.to_polars()["gram"].to_list()[0] == ["b"]
-    assert tally.to_arrow().column_names == ["gram", "length", "users"]
-    assert tally["b"] == tally[("b",)] == tally.to_arrow()["users"][0].as_py()
-    assert "error" in repr(tally)
+    counts = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
+    assert next(iter(counts))[0] == ("b",)
+    assert counts.to_polars()["gram"].to_list()[0] == ["b"]
+    assert counts.to_arrow().column_names == ["gram", "length", "users"]
+    assert counts["b"] == counts[("b",)] == counts.to_arrow()["users"][0].as_py()
+    assert "error" in repr(counts)
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
     """Loaded counts equal the saved counts, remain if their release is saved again, and belong to no other release."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
-    tally = release.count(corpus, BUDGET)
+    counts = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")
-    tally.save(tmp_path / "words")
+    counts.save(tmp_path / "words")
     again = vp.load(tmp_path / "words", vp.Counts)
     assert vp.load(tmp_path / "words") == release
-    assert again.users.tolist() == tally.users.tolist()
-    assert (again.error, again.guarantee, again.total) == (tally.error, tally.guarantee, tally.total)
+    assert again.users.tolist() == counts.users.tolist()
+    assert (again.error, again.guarantee, again.total) == (counts.error, counts.guarantee, counts.total)
     release_of([("c",)]).save(tmp_path / "other")
     with pytest.raises(vp.errors.ReleaseError, match="another release"):
-        tally.save(tmp_path / "other")
+        counts.save(tmp_path / "other")
     release.save(tmp_path / "words")
-    assert vp.load(tmp_path / "words", vp.Counts).users.tolist() == tally.users.tolist()
+    assert vp.load(tmp_path / "words", vp.Counts).users.tolist() == counts.users.tolist()
 
 
 def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
     """Neither other counts nor another release replace paid counts, except with `overwrite=True`."""
     release, other = release_of([("a",), ("b",)]), release_of([("c",)])
-    tally = release.count(corpus_of([[["a"]]] * 9), BUDGET)
+    counts = release.count(corpus_of([[["a"]]] * 9), BUDGET)
     release.save(tmp_path / "words")
-    tally.save(tmp_path / "words")
+    counts.save(tmp_path / "words")
     with pytest.raises(vp.errors.ReleaseError, match="already contains counts, which cost a budget"):
         release.count(corpus_of([[["a"]]] * 9), BUDGET).save(tmp_path / "words")
     with pytest.raises(vp.errors.ReleaseError, match="a release and counts, which"):
         other.save(tmp_path / "words")
-    tally.save(tmp_path / "words", overwrite=True)
+    counts.save(tmp_path / "words", overwrite=True)
     other.save(tmp_path / "words", overwrite=True)
     with pytest.raises(vp.errors.ReleaseError, match="contains no counts"):
         vp.load(tmp_path / "words", vp.Counts)

@@ -105,33 +105,33 @@ def test_weights_equal_those_of_sets(release_of):
 def test_every_listed_key_has_a_row(corpus):
     """Keys without users have noise around 0, and the unlisted key of one user has no row."""
     release = vp.Items(known=KEYS).release(corpus, BUDGET)
-    tally = release.count(corpus, BUDGET, known=KEYS, counted_in_full=1)
-    counts = {(row["country"], row["year"]): row for row in tally.to_arrow().to_pylist()}
-    assert set(counts) == {("NL", 2024), ("SE", 2025), ("XX", 1999)}
-    assert [counts[key]["released"] for key in sorted(counts)] == [True, True, False]
-    assert abs(counts["NL", 2024]["users"] - 2000) < 8 * tally.error
-    assert abs(tally["XX", 1999]) < 8 * tally.error
-    assert dict(tally)["XX", 1999] == tally["XX", 1999]
+    counts = release.count(corpus, BUDGET, known=KEYS, counted_in_full=1)
+    rows = {(row["country"], row["year"]): row for row in counts.to_arrow().to_pylist()}
+    assert set(rows) == {("NL", 2024), ("SE", 2025), ("XX", 1999)}
+    assert [rows[key]["released"] for key in sorted(rows)] == [True, True, False]
+    assert abs(rows["NL", 2024]["users"] - 2000) < 8 * counts.error
+    assert abs(counts["XX", 1999]) < 8 * counts.error
+    assert dict(counts)["XX", 1999] == counts["XX", 1999]
     with pytest.raises(KeyError):
-        _ = tally["MT", 2024]
+        _ = counts["MT", 2024]
 
 
 def test_items_without_users_get_noise(release_of):
     """Over 300 of 400 counts differ from 0, and their mean is near 0 (false alarm below 1e-10)."""
     listed = [f"x{number}" for number in range(400)]
-    tally = release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known=listed, counted_in_full=4)
-    zeros = tally.users[~tally.released]
+    counts = release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known=listed, counted_in_full=4)
+    zeros = counts.users[~counts.released]
     assert zeros.size == 400
     assert np.count_nonzero(zeros) > 300
-    assert abs(zeros.mean()) < 7 * tally.error / 20
+    assert abs(zeros.mean()) < 7 * counts.error / 20
 
 
 def test_phrases_keep_their_counts(release_of):
     """A list adds words to a release of phrases."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 1000)
-    tally = release_of([("b",), ("a", "b")]).count(corpus, BUDGET, known=["z", "a"])
-    assert set(dict(tally.each_gram())) == {("a",), ("b",), ("z",), ("a", "b")}
-    assert dict(zip(tally.rows.each_gram(), tally.released.tolist(), strict=True)) == {
+    counts = release_of([("b",), ("a", "b")]).count(corpus, BUDGET, known=["z", "a"])
+    assert set(dict(counts.each_gram())) == {("a",), ("b",), ("z",), ("a", "b")}
+    assert dict(zip(counts.rows.each_gram(), counts.released.tolist(), strict=True)) == {
         ("a",): False,
         ("b",): True,
         ("z",): False,
@@ -142,11 +142,11 @@ def test_phrases_keep_their_counts(release_of):
 def test_saved_counts_with_a_list(corpus, tmp_path):
     """The folder contains all rows and can be verified, and its report lists only released items."""
     release = vp.Items(known=KEYS).release(corpus, BUDGET)
-    tally = release.count(corpus, BUDGET, known=KEYS)
+    counts = release.count(corpus, BUDGET, known=KEYS)
     release.save(tmp_path / "keys")
-    tally.save(tmp_path / "keys")
+    counts.save(tmp_path / "keys")
     again = vp.load(tmp_path / "keys", vp.Counts)
-    assert again.to_arrow().equals(tally.to_arrow())
+    assert again.to_arrow().equals(counts.to_arrow())
     assert again.plan.to_dict()["known"] == KnownItems.of(KEYS).to_dict()
     assert [each["mechanism"] for each in verify(tmp_path / "keys")["results"]] == ["items", "counts"]
     assert vp.load(tmp_path / "keys") == release
@@ -191,9 +191,9 @@ def test_values_of_a_file_are_those_of_the_column():
     corpus = vp.read(rows, user="who", items=["price", "at", "paid"])
     listed = [("1.50", "2026-01-01T03:00:00", "True"), ("1.5", "2026-01-01 03:00:00", "true")]
     for release in (vp.Items().release(corpus, BUDGET), vp.Items(known=listed).release(corpus, BUDGET)):
-        tally = release.count(corpus, BUDGET, known=listed, counted_in_full=1)
-        assert [key for key, _ in tally] == [(Decimal("1.5"), datetime(2026, 1, 1, 3), True)]
-        assert abs(tally.users[0] - 3000) < 8 * tally.error
+        counts = release.count(corpus, BUDGET, known=listed, counted_in_full=1)
+        assert [key for key, _ in counts] == [(Decimal("1.5"), datetime(2026, 1, 1, 3), True)]
+        assert abs(counts.users[0] - 3000) < 8 * counts.error
 
 
 @pytest.mark.parametrize("known", [["late"], ["1.5"], [2**70]])
@@ -227,8 +227,8 @@ def test_texts_pass_through_the_tokenizer(release_of):
     """Entries in upper case become words, and entries of several words are ignored."""
     said = pl.DataFrame({"who": range(3000), "what": ["Tea please"] * 3000})
     corpus = vp.read(said, user="who", text="what")
-    tally = vp.Items().release(corpus, BUDGET).count(corpus, BUDGET, known=["TEA", "Coffee", "a pot"])
-    assert sorted(gram for gram, _ in tally) == ["coffee", "please", "tea"]
+    counts = vp.Items().release(corpus, BUDGET).count(corpus, BUDGET, known=["TEA", "Coffee", "a pot"])
+    assert sorted(gram for gram, _ in counts) == ["coffee", "please", "tea"]
 
 
 def test_the_command_counts_a_list(table, tmp_path, capsys):

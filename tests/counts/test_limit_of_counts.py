@@ -66,7 +66,7 @@ def test_every_limit_and_the_histogram_are_within_the_budget(budget):
 
 @pytest.mark.jit
 def test_the_charge_does_not_depend_on_the_choice():
-    """The charge and the guarantee of a tally do not depend on the choice, but the error does."""
+    """The charge and the guarantee of counts do not depend on the choice, but the error does."""
     few, many = (WORDS.count(holders([size] * 3000), BUDGET, seed=1) for size in (2, 250))
     assert few.plan.limits[0] < many.plan.limits[0]
     assert few.error < many.error

@@ -125,13 +125,13 @@ def test_a_ranking_is_written_as_tables():
 
 
 def test_the_top_of_a_count_costs_no_budget(release_of):
-    """The grams follow from the counts of the tally."""
+    """The grams follow from the counts."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 3000)
-    tally = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
-    assert tally.top(1) == tally.to_list()[:1]
-    assert next(gram for gram, _ in tally.top(9)) == ("b",)
+    counts = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
+    assert counts.top(1) == counts.to_list()[:1]
+    assert next(gram for gram, _ in counts.top(9)) == ("b",)
     with pytest.raises(InputError, match="`k`"):
-        tally.top(0)
+        counts.top(0)
 
 
 def test_the_plan_reads_no_data_and_states_its_guarantee(release_of):

@@ -19,7 +19,7 @@ COUNTS = {"low": 500, "lower": 200, "lowest": 300, "newest": 600, "été": 90, "
 
 
 def counted(counts=COUNTS, token_source="words"):
-    """Return a tally of words."""
+    """Return counts of words."""
     items = sorted(counts, key=str.encode)
     release = vp.Release.from_items(
         pa.array(items, pa.large_string()), StoredPlan({}), vp.Guarantee(3, 5e-8), token_source
@@ -90,26 +90,26 @@ def test_subwords_depend_only_on_the_release(model):
 def test_phrases_are_skipped(released):
     """Subwords are trained on single words, not on phrases."""
     release = released([("new",), ("york",), ("new", "york")])
-    tally = vp.Counts(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
-    assert "".join(_text(tally)).split() == ["new"] * 400 + ["york"] * 300
+    counts = vp.Counts(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
+    assert "".join(_text(counts)).split() == ["new"] * 400 + ["york"] * 300
 
 
 @pytest.mark.parametrize("model", SUBWORDS)
 def test_the_command_writes_the_result(tmp_path, model, capsys, monkeypatch):
     """The command writes a tokenizer for a release with counts. Without counts, it prints an error."""
-    tally = counted()
-    tally.grams.save(tmp_path / "words")
+    counts = counted()
+    counts.grams.save(tmp_path / "words")
     monkeypatch.chdir(tmp_path)
     call = ["export", "words", "--format", model, "--size", "600", "-o", "tokenizer.json"]
     assert main(call) == 2
     assert "contains no counts" in capsys.readouterr().err
-    tally.save(tmp_path / "words")
+    counts.save(tmp_path / "words")
     assert main(call) == 0
     assert capsys.readouterr().out == "Wrote 6 grams to tokenizer.json\n"
     made = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert (
         made.encode("lowest newest").ids
-        == vp.exports.to_subword_tokenizer(tally, model, 600).encode("lowest newest").ids
+        == vp.exports.to_subword_tokenizer(counts, model, 600).encode("lowest newest").ids
     )
     assert main(call) == 2
     assert "already exists" in capsys.readouterr().err
@@ -117,7 +117,7 @@ def test_the_command_writes_the_result(tmp_path, model, capsys, monkeypatch):
 
 def test_impossible_arguments_are_rejected(tmp_path):
     """Another model, a small vocabulary, an invalid token, no counts and an existing file raise errors."""
-    tally = counted()
+    counts = counted()
     for wrong, words in (
         ({"model": "words"}, '"bpe" or'),
         ({"size": 100}, "from 512"),
@@ -125,9 +125,9 @@ def test_impossible_arguments_are_rejected(tmp_path):
         ({"unknown": "low"}, "not be a released"),
     ):
         with pytest.raises(InputError, match=words.replace("[", r"\[")):
-            vp.exports.to_subword_tokenizer(tally, **wrong)
+            vp.exports.to_subword_tokenizer(counts, **wrong)
     with pytest.raises(InputError, match="count the release first"):
-        vp.exports.write(tally.grams, tmp_path / "t.json", "bpe")
+        vp.exports.write(counts.grams, tmp_path / "t.json", "bpe")
     (tmp_path / "t.json").write_text("mine")
     with pytest.raises(ReleaseError, match="already exists"):
-        vp.exports.write(tally, tmp_path / "t.json", "bpe", size=600)
+        vp.exports.write(counts, tmp_path / "t.json", "bpe", size=600)

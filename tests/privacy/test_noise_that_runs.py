@@ -144,8 +144,8 @@ def test_counts_and_rankings_run_with_the_planned_noise(talk, seen):
     """The counts of users in classes, the counts of grams, and ranks have the planned noise."""
     words = vp.Items(max_items_per_user=20).release(talk, BUDGET, seed=1)
     del seen[:]
-    tally = words.count(talk, BUDGET, seed=1)
-    proof = tally.plan.certificate.proof
+    counts = words.count(talk, BUDGET, seed=1)
+    proof = counts.plan.certificate.proof
     assert [(each.sigma, each.unit, each.cell) for each in seen] == [
         (proof.classes_sigma, 1, 1),
         (proof.menu[proof.chosen].sigma, UNIT, UNIT),

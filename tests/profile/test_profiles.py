@@ -242,9 +242,9 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
         assert plan.delta > 0.97e-7
         release = vp.Release.from_items(pa.array(["0|a"]), plan, plan.guarantee)
         if counts:
-            tally = CountsMechanism().plan_within(plan.counting, BUDGET, release)
-            square = max(max(1, *each.limits) / each.sigma**2 for each in tally.proof.menu)
-            assert square + (tally.proof.classes_sigma and tally.proof.classes_sigma**-2) <= plan.counting
+            planned = CountsMechanism().plan_within(plan.counting, BUDGET, release)
+            square = max(max(1, *each.limits) / each.sigma**2 for each in planned.proof.menu)
+            assert square + (planned.proof.classes_sigma and planned.proof.classes_sigma**-2) <= plan.counting
             with monkeypatch.context() as patch:
                 patch.setattr(counting, "sqrt", lambda value: 1.1 * value**0.5)
                 with pytest.raises(InternalError, match="less noise than was charged"):

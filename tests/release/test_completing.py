@@ -230,9 +230,9 @@ def test_counts_rank_completions():
     """Within a context, continuations are ordered by their numbers of users. Continuations without a count are last."""
     rows = [["a"], ["b"], ["c"], ["a", "b"], ["a", "c"], ["a", "c", "d"], ["b", "e", "f"]]
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "whitespace")
-    tally = vp.Counts(release, np.array([9, 8, 7, 50, 6, 5, 4]), 1.0, StoredPlan({}), vp.Guarantee(1, 1e-8))
+    counts = vp.Counts(release, np.array([9, 8, 7, 50, 6, 5, 4]), 1.0, StoredPlan({}), vp.Guarantee(1, 1e-8))
     assert [each.token for each in release.complete("a ")] == ["c", "b"]
-    assert [(each.token, each.users) for each in tally.complete("a ")] == [("b", 50), ("c", 6)]
-    assert [(each.token, each.users) for each in tally.complete("b ")] == [("e", None)]
-    assert [each.token for each in tally.complete("a ", 1)] == ["b"]
+    assert [(each.token, each.users) for each in counts.complete("a ")] == [("b", 50), ("c", 6)]
+    assert [(each.token, each.users) for each in counts.complete("b ")] == [("e", None)]
+    assert [each.token for each in counts.complete("a ", 1)] == ["b"]
     assert {each.users for each in release.complete("a ")} == {None}

@@ -45,14 +45,14 @@ def test_a_plan_is_displayed_as_it_prints(name):
 
 
 def test_counts_show_their_plan_and_their_numbers():
-    """A tally shows its largest counts and its guarantee with the release. Its plan looks the same as with `print`."""
+    """The largest counts and the guarantee with the release are shown. The plan looks the same as with `print`."""
     posts = corpus()
     words = vp.Items().release(posts, BUDGET)
-    tally = words.count(posts, vp.Budget(4, 1e-7))
-    assert repr(tally.plan) == str(tally.plan)
-    shown = tally._repr_html_()
-    assert f"{tally[('you',)]:,}" in shown
-    assert str(tally.total) in text_of(shown)
+    counts = words.count(posts, vp.Budget(4, 1e-7))
+    assert repr(counts.plan) == str(counts.plan)
+    shown = counts._repr_html_()
+    assert f"{counts[('you',)]:,}" in shown
+    assert str(counts.total) in text_of(shown)
     assert re.search("Epsilon [0-9.]+ is large", shown)
 
 

@@ -251,10 +251,10 @@ def test_an_evaluation_counts_frequent_items_and_coverage(said, words):
 
 def test_counts_and_rankings_are_evaluated(said, words):
     """The errors of counts agree with their standard error, and in this case the first places are correct."""
-    tally = words.count(said, vp.Budget(1, 1e-8), counted_in_full=10, seed=1)
-    facts = vp.evaluate(tally, said).facts
+    counts = words.count(said, vp.Budget(1, 1e-8), counted_in_full=10, seed=1)
+    facts = vp.evaluate(counts, said).facts
     assert facts["counts"] == len(words)
-    assert facts["largest error in users"] < 6 * tally.error
+    assert facts["largest error in users"] < 6 * counts.error
     ranking = words.top(said, vp.Budget(1, 1e-8), k=2, seed=1)
     assert vp.evaluate(ranking, said).facts["share of the true first places"] == 1
 

@@ -83,10 +83,10 @@ def test_a_key_column_may_have_any_name(name, tmp_path):
     corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(epsilon=4, delta=1e-8)
     keys = vp.Items(max_items_per_user=1).release(corpus, budget)
     assert keys.to_polars().to_dict(as_series=False) == {name: [5, 7]}
-    tally, ranking = keys.count(corpus, budget), keys.top(corpus, budget, k=2)
-    assert tally.to_polars().columns == [name, "noisy_users" if name == "users" else "users"]
+    counts, ranking = keys.count(corpus, budget), keys.top(corpus, budget, k=2)
+    assert counts.to_polars().columns == [name, "noisy_users" if name == "users" else "users"]
     assert ranking.to_polars().columns == [name, "noisy_place" if name == "place" else "place"]
-    assert tally.to_polars()[name].to_list() == ranking.to_polars()[name].to_list() == [7, 5]
+    assert counts.to_polars()[name].to_list() == ranking.to_polars()[name].to_list() == [7, 5]
     keys.save(tmp_path / "keys")
     assert pl.read_parquet(tmp_path / "keys" / "release.parquet").equals(keys.to_polars())
     assert vp.load(tmp_path / "keys") == keys

@@ -21,16 +21,16 @@ def results(tmp_path_factory):
     table = pl.DataFrame({"who": range(3000), "what": ["tea with milk", "tea"] * 1500})
     corpus = read_engine(table, user="who", text="what")
     words = vp.Items().release(corpus, BUDGET)
-    tally, ranking = words.count(corpus, BUDGET), words.top(corpus, BUDGET, k=2)
+    counts, ranking = words.count(corpus, BUDGET), words.top(corpus, BUDGET, k=2)
     visits = read_engine(pl.DataFrame({"who": range(3000), "to": [["a", "b"]] * 3000}), user="who", sequence="to")
     model = vp.Sequences(alphabet=["a", "b"], max_length=3, max_gram=2).release(visits, BUDGET)
     folder = tmp_path_factory.mktemp("results")
-    for each in (words, tally, ranking):
+    for each in (words, counts, ranking):
         each.save(folder / "words")
     model.save(folder / "model")
     return {
         vp.Release: (words, folder / "words"),
-        vp.Counts: (tally, folder / "words"),
+        vp.Counts: (counts, folder / "words"),
         vp.Top: (ranking, folder / "words"),
         vp.SequenceModel: (model, folder / "model"),
     }
@@ -104,20 +104,20 @@ def test_missing_pandas_is_reported(results, monkeypatch):
 
 def test_counts_belong_to_one_release(results, tmp_path):
     """Counts are not saved to or loaded from a release with equal grams and another guarantee."""
-    words, tally = results[vp.Release][0], results[vp.Counts][0]
+    words, counts = results[vp.Release][0], results[vp.Counts][0]
     other = vp.Release(words.grams, StoredPlan({}), vp.Guarantee(1, 1e-9), words.token_source, words.keys)
     other.save(tmp_path / "other")
     with pytest.raises(vp.errors.ReleaseError, match="another release"):
-        tally.save(tmp_path / "other")
+        counts.save(tmp_path / "other")
     words.save(tmp_path / "words")
-    tally.save(tmp_path / "words")
+    counts.save(tmp_path / "words")
     for name in ("release.json",):
         (tmp_path / "words" / name).write_bytes((tmp_path / "other" / name).read_bytes())
     with pytest.raises(vp.errors.ReleaseError, match="changed after"):
         vp.load(tmp_path / "words", vp.Counts)
 
 
-def test_a_tally_has_one_number_for_each_gram(results):
+def test_counts_have_one_number_for_each_gram(results):
     """A number of counts that differs from the number of grams raises `InternalError`."""
     words = results[vp.Release][0]
     with pytest.raises(vp.errors.InternalError):
@@ -129,17 +129,17 @@ def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_
 
     Two releases of one plan can have the same grams of different users.
     """
-    words, tally, ranking = (results[kind][0] for kind in (vp.Release, vp.Counts, vp.Top))
+    words, counts, ranking = (results[kind][0] for kind in (vp.Release, vp.Counts, vp.Top))
     other = vp.Release(words.grams, words.plan, words.guarantee, words.token_source, words.keys)
     assert words == other
     assert words.id != other.id
     assert len(words.id) == 32
     other.save(tmp_path / "other")
-    for each in (tally, ranking):
+    for each in (counts, ranking):
         with pytest.raises(vp.errors.ReleaseError, match="another release"):
             each.save(tmp_path / "other")
     words.save(tmp_path / "words")
-    tally.save(tmp_path / "words")
+    counts.save(tmp_path / "words")
     assert vp.load(tmp_path / "words").id == vp.load(tmp_path / "words", vp.Counts).grams.id == words.id
     (tmp_path / "words" / "release.json").write_bytes((tmp_path / "other" / "release.json").read_bytes())
     with pytest.raises(vp.errors.ReleaseError, match="changed after"):

@@ -462,8 +462,8 @@ def test_sources_of_several_kinds_make_one_list(tmp_path):
     release = vp.Items(max_items_per_user=3).release(corpus_of([items] * 400), vp.Budget(4, 1e-6), seed=1)
     assert len(release) == 3
     release.save(tmp_path / "folder")
-    tally = release.count(corpus_of([items] * 400), vp.Budget(4, 1e-6), seed=1)
-    kinds = [items, set(items), pl.Series(items), frame, frame.to_arrow(), frame.to_pandas(), release, tally]
+    counts = release.count(corpus_of([items] * 400), vp.Budget(4, 1e-6), seed=1)
+    kinds = [items, set(items), pl.Series(items), frame, frame.to_arrow(), frame.to_pandas(), release, counts]
     kinds += [tmp_path / "list.txt", str(tmp_path / "list.csv"), tmp_path / "list.parquet", tmp_path / "folder"]
     lists = [KnownItems.of(each) for each in kinds]
     assert {each.fingerprint for each in lists} == {lists[0].fingerprint}
@@ -528,8 +528,8 @@ def test_columns_of_a_list_are_found_by_their_names(tmp_path):
         found = vp.Items(max_items_per_user=2, known=known).release(corpus, BUDGET, seed=3)
         assert found.to_list() == expected.to_list()
         assert found.known.all()
-        tally = found.count(corpus, BUDGET, known=known, seed=1)
-        assert len(tally.to_arrow()) == 3
+        counts = found.count(corpus, BUDGET, known=known, seed=1)
+        assert len(counts.to_arrow()) == 3
     with pytest.raises(InputError, match="exactly the columns shop, day"):
         vp.Items(known=table.rename({"day": "date"})).release(corpus, BUDGET)
 
@@ -696,15 +696,15 @@ def test_reports_with_counts_and_rankings_mark_known_items(marked, tmp_path):
     """Numbers of the page are twice the counts plus the marks, and the table of a ranking has a column of marks."""
     corpus = corpus_of([["b", "new", "z"]] * 400)
     marked.save(tmp_path / "words")
-    tally = marked.count(corpus, BUDGET, seed=2)
-    tally.save(tmp_path / "words")
+    counts = marked.count(corpus, BUDGET, seed=2)
+    counts.save(tmp_path / "words")
     ranking = marked.top(corpus, BUDGET, k=3, seed=2)
     ranking.save(tmp_path / "words")
     page = (tmp_path / "words" / "report.html").read_bytes()
     facts = json.loads(page.decode().split('id="facts">')[1].split("</script>")[0])["grams"]
     assert (facts["counts"], facts["known"]) == (True, True)
     grams = unpacked(page).decode().split('id="grams">')[1].split("</script>")[0]
-    expected = (2 * tally.users + marked.known).tolist()
+    expected = (2 * counts.users + marked.known).tolist()
     assert [own for _, _, own in json.loads(grams)["depths"]] == [expected]
     head, rows = ranking._grid().head, ranking._grid().rows
     assert head == ["place", "gram", "known before"]

@@ -57,18 +57,18 @@ def show(folder: given.ResultFolder, /, *, first: given.First = 20, json: given.
     saved = vp.load(folder)
     title, rows, lines = first_of(saved, first)
     added = _additions(folder)
-    tally, ranking = added.get(COUNTS), added.get(RANKINGS)
+    counts, ranking = added.get(COUNTS), added.get(RANKINGS)
     if json:
-        extra: dict[str, Any] = {} if tally is None else {"counts": _counted(tally, first)}
+        extra: dict[str, Any] = {} if counts is None else {"counts": _counted(counts, first)}
         if ranking is not None:
             grams = list(ranking.each_gram())
             extra["top"] = {**releasing.guarantee_record(ranking.guarantee), "grams": grams}
         releasing.print_json({**releasing.summary(saved, folder), "verified": False, "first": rows, **extra})
         return
     releasing.say(title, *(f"  {line}" for line in lines), releasing.guarantee_text(saved.guarantee))
-    if tally is not None:
-        releasing.say(f"\nNoisy numbers of users, with standard error {tally.error:.3g}, {tally.guarantee}")
-        releasing.say(*_count_lines(tally, first))
+    if counts is not None:
+        releasing.say(f"\nNoisy numbers of users, with standard error {counts.error:.3g}, {counts.guarantee}")
+        releasing.say(*_count_lines(counts, first))
     if ranking is not None:
         releasing.say(f"\nThe {len(ranking):,} grams with the most users, in order, {ranking.guarantee}")
         releasing.say(*islice(releasing.numbered_grams(ranking.each_gram()), first))
@@ -121,16 +121,16 @@ def complete(
     Example: `voxpop complete phrases "thank you for"`
     """
     release = RELEASE.load(folder)
-    tally = COUNTS.load(folder) if COUNTS.is_in(folder) else None
-    found = (tally or release).complete(prompt, first)
+    counts = COUNTS.load(folder) if COUNTS.is_in(folder) else None
+    found = (counts or release).complete(prompt, first)
     if json:
         rows: list[dict[str, Any]] = [
             {"token": each.token, "context": list(each.context), "phrases": each.phrases} for each in found
         ]
-        if tally is not None:
+        if counts is not None:
             rows = [{**row, "users": each.users} for row, each in zip(rows, found, strict=True)]
         releasing.print_json(
-            {"prompt": prompt, "completions": rows, "statement": str((tally or release).total.adaptive)}
+            {"prompt": prompt, "completions": rows, "statement": str((counts or release).total.adaptive)}
         )
         return
     lines = [f"  {text}" for text in all_printable(each.gram for each in found)]
@@ -163,20 +163,20 @@ def explain(
     several = release.keys is not None and len(release.keys.columns) > 1
     values: list[Any] = [tuple(given.listed(each, "ITEM")) if several else each for each in items]
     found = [release.explain(value, corpus, exact=run.exact) for value in values]
-    tally = _additions(folder).get(COUNTS)
+    counts = _additions(folder).get(COUNTS)
     if json:
-        rows = [{**each.to_dict(), **_its_count(tally, each)} for each in found]
+        rows = [{**each.to_dict(), **_its_count(counts, each)} for each in found]
         releasing.print_json({"explanations": rows, "statement": str(release.guarantee)})
         return
     for each in found:
         releasing.say(each)
-        if tally is not None and (count := _its_count(tally, each)):
-            releasing.say(f"  Noisy number of users, standard error {tally.error:.3g}: {count['count']:,}")
+        if counts is not None and (count := _its_count(counts, each)):
+            releasing.say(f"  Noisy number of users, standard error {counts.error:.3g}: {count['count']:,}")
 
 
-def _its_count(tally: Any, found: Any) -> dict[str, int]:
+def _its_count(counts: Any, found: Any) -> dict[str, int]:
     """Return the released count of an explained item, or an empty dictionary if the item has no count."""
-    return {} if tally is None or not found.released else {"count": tally.of_gram(found.tokens)}
+    return {} if counts is None or not found.released else {"count": counts.of_gram(found.tokens)}
 
 
 def resume(kept: given.ResultFolder, /, *, output: given.Output, overwrite: given.Overwrite = False) -> None:
@@ -292,7 +292,7 @@ def export(
     format: Annotated[str | None, Parameter(help="Format. By default the suffix of the file determines it.")] = None,
     tokenizer: Annotated[str, Parameter(help="Tokenizer for the texts that the other software will read.")] = "words",
     of: Annotated[
-        Literal["release", "counts", "ranking"] | None,
+        Literal["release", "counts", "top"] | None,
         Parameter(help="Result in the folder. By default, tables contain its counts if there are any."),
     ] = None,
     dialect: Annotated[str, Parameter(help="Dialect of SQL: duckdb, postgres, bigquery, snowflake, ...")] = "duckdb",
@@ -310,7 +310,7 @@ def export(
 
     chosen = export_for(output, format)
     if of is not None:
-        kind = {"release": RELEASE, "counts": COUNTS, "ranking": RANKINGS}[of]
+        kind = {"release": RELEASE, "counts": COUNTS, "top": RANKINGS}[of]
     else:
         kind = COUNTS if chosen.counted or (chosen.table and COUNTS.is_in(folder)) else RELEASE
     general = of is None and (chosen.general or PROFILE.is_in(folder))
@@ -342,10 +342,10 @@ def count(
     Example: `voxpop count words posts.parquet --user author --text body --epsilon 1 --delta 1e-8`
     """
     kept, addition = folder if save else None, CountsMechanism(counted_in_full, known)
-    tally = _add(COUNTS, addition, folder, kept, source, call, overwrite=overwrite)
-    title = f"Counted {releasing.plural(len(tally), 'gram')}, standard error {tally.error:.3g} users."
-    content = {"counted": len(tally), **_counted(tally, first)}
-    _print_added(tally, kept, content, [title, *_count_lines(tally, first)], as_json=json)
+    counts = _add(COUNTS, addition, folder, kept, source, call, overwrite=overwrite)
+    title = f"Counted {releasing.plural(len(counts), 'gram')}, standard error {counts.error:.3g} users."
+    content = {"counted": len(counts), **_counted(counts, first)}
+    _print_added(counts, kept, content, [title, *_count_lines(counts, first)], as_json=json)
 
 
 def top(
@@ -463,15 +463,15 @@ def _add(
     return releasing.released_addition(kind, kept, plan, read, call.charge, beside, overwrite=overwrite, reported=False)
 
 
-def _count_lines(tally: Any, first: int) -> Iterator[str]:
-    rows = list(islice(tally.each_gram(), first))
+def _count_lines(counts: Any, first: int) -> Iterator[str]:
+    rows = list(islice(counts.each_gram(), first))
     texts = all_printable(gram for gram, _ in rows)
     return (f"  {users:>12,}  {text}" for text, (_, users) in zip(texts, rows, strict=True))
 
 
-def _counted(tally: Any, first: int) -> dict[str, Any]:
-    rows = [{"gram": list(gram), "users": users} for gram, users in islice(tally.each_gram(), first)]
-    return {**releasing.guarantee_record(tally.guarantee), "error": tally.error, "first": rows}
+def _counted(counts: Any, first: int) -> dict[str, Any]:
+    rows = [{"gram": list(gram), "users": users} for gram, users in islice(counts.each_gram(), first)]
+    return {**releasing.guarantee_record(counts.guarantee), "error": counts.error, "first": rows}
 
 
 def _print_added(

@@ -398,10 +398,10 @@ def counts_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: R
             raise ValueError("more items than the list")
         counted = replace(release, grams=with_items(release.grams, items, release.keys), known=None)
         table = table.select(["users"])
-    tally = Counts(release, _numbers(table), float(record["plan"]["error"]), counted=counted, **restored(record))
+    counts = Counts(release, _numbers(table), float(record["plan"]["error"]), counted=counted, **restored(record))
     if (counted is None) != ("known" not in record["plan"]):
         raise ValueError("items of a list without a list, or a list without its items")
-    return tally
+    return counts
 
 
 def top_of_record(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Top:

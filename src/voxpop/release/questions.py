@@ -356,18 +356,18 @@ def evaluate_release(release: Release, corpus: "Corpus", users: Sequence[int]) -
     return Evaluation(facts, tuple(rows))
 
 
-def evaluate_counts(tally: Counts, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
+def evaluate_counts(counts: Counts, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
     """Return the errors of counts, as in `evaluate`."""
-    errors = np.abs(tally.users - _true_users(tally.rows, corpus))
+    errors = np.abs(counts.users - _true_users(counts.rows, corpus))
     if not errors.size:
         return Evaluation({"counts": 0})
     return Evaluation(
         {
             "counts": int(errors.size),
-            "standard error of the noise": float(tally.error),
+            "standard error of the noise": float(counts.error),
             "median error in users": float(np.median(errors)),
             "largest error in users": float(errors.max()),
-            "share within two standard errors": float((errors <= 2 * tally.error).mean()),
+            "share within two standard errors": float((errors <= 2 * counts.error).mean()),
         }
     )
 

@@ -127,7 +127,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
         """Return every public number, ready for JSON."""
         proof = self.proof.to_dict()
         levels = proof.pop("known", None)
-        own = {**proof, "rests": list(self.rests), "tried": self.tried}
+        own = {"mu_squared": proof.pop("square"), **proof, "rests": list(self.rests), "tried": self.tried}
         if self.mechanism.known is not None:
             known = {**self.mechanism.known.to_dict(), **numbers_of_list(self.proof)}
             own |= {"known": known, "levels": levels, "listed_rests": list(self.listed_rests)}
@@ -145,8 +145,8 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
 
         known = KnownItems.of(numbers["known"]) if "known" in numbers else None
         settings = SeriesSettings(numbers["nights"], numbers["spending"], numbers["max_items_per_user"], known)
-        names = [each.name for each in fields(NightsProof) if each.name != "known"]
-        proof = NightsProof.from_dict({**{name: numbers[name] for name in names}, "known": numbers.get("levels")})
+        given = {**numbers, "square": numbers["mu_squared"], "known": numbers.get("levels")}
+        proof = NightsProof.from_dict({each.name: given[each.name] for each in fields(NightsProof)})
         rests, listed = tuple(numbers["rests"]), tuple(numbers.get("listed_rests", ()))
         return certified(
             SeriesPlan(settings, Budget(numbers["epsilon"], numbers["delta"]), proof, rests, listed, numbers["tried"])

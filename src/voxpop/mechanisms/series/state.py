@@ -1,6 +1,6 @@
 """The folder of a series, which contains the whole private state in one file that is replaced in one step.
 
-Each state contains the checksum of the state before it. Format version 2 is an .npz file of arrays
+Each state contains the checksum of the state before it. Format version 3 is an .npz file of arrays
 (`NightlyPools.arrays`) and the array `record`, which is UTF-8 JSON with the fields below. If the caller gave a key, the
 whole file is encrypted. On Spark, the record contains the name of a folder of Parquet files next to the file.
 docs/guides/every-night.md describes their contents.
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 NightPools = Union[NightlyPools, "SparkNights"]
 STATE_FILE = "state.voxpop"
-FORMAT, VERSION = "voxpop series", 2
+FORMAT, VERSION = "voxpop series", 3
 LOCK = ".lock"
 FRAMES = "frames-"
 
