@@ -189,6 +189,13 @@ def test_links_have_targets(page):
         assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
 
 
+def test_design_records_are_short():
+    """A design record has at most 400 words, as `wc -w` counts them. Measurements are in the appendix."""
+    records = sorted((DOCS / "design").glob("[0-9]*.md"))
+    assert len(records) > 15
+    assert {ident(page): words for page in records if (words := len(page.read_text().split())) > 400} == {}
+
+
 @pytest.mark.parametrize("module", MODULES_OF_REFERENCE)
 def test_the_reference_has_every_public_name(module):
     """One page of the reference has the marker of each public module, and its directives cover all public names."""

@@ -70,7 +70,7 @@ users, 424,000 have a candidate of two words, and 20,000 have a candidate of six
 CHAIN_FALL = 0.6
 """The ratio of the charge of a length to the charge of the preceding length if only the longest grams count, in
 addition to the effect of worth. On ubuntu_irc with [0, 0, 0, 0, 1], a ratio of 0.45 released 276 phrases and 0.6
-released 356. A ratio of 0.8 with half the exponent of worth released 312 (0013).
+released 356. A ratio of 0.8 with half the exponent of worth released 312 (0015).
 """
 PACED_FROM = 5
 """From this length on, users reserve budget for later lengths, depending on their runs of candidates. In prototypes,
