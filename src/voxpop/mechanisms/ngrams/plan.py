@@ -96,8 +96,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         slack: The part of delta that is reserved for finite arithmetic.
         schedule: The pure function that returns the next pass of a release; None at the end.
         worths: The worth of the budget of each length; empty if the schedule does not use worths.
-        second_sigma: The noise scale of the second-chance pass if its charge is the usual charge, or None without this
-            pass.
+        second_sigma: The planned noise scale of the second-chance pass, or None without this pass.
         words: The adaptive rounds that released the words; None before a release and without adaptive rounds.
         ran: The numbers that each length used; empty before a release.
         second_chance: The numbers of the second-chance pass, or None if it did not run.
@@ -211,14 +210,14 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
         The list `passes` has a row for each planned pass, in order, with its type under `pass`:
 
-        - `choice`, `threshold` and `round` are the passes of length 1, as in plans of items. `words` follows and states
-          the result of all of them.
-        - `measurement` measures the grams of a length to forecast the next length. `screening` is the screening vote on
-          a length, and `vote` is the vote on it.
+        - `choice`, `threshold` and `round` are the passes of length 1, as in plans of items. The row `words` after them
+          contains the numbers of length 1 as a whole.
+        - `measurement` measures the grams of one length to forecast the next length. `screening` is the screening vote
+          on a length, and `vote` is the vote on it.
         - `second chance` is the second-chance pass.
 
-        Every row from `words` on has the planned numbers, and under `ran` the numbers that ran, or None if the pass has
-        not run.
+        Each row from `words` on contains the planned numbers. Its entry `ran` contains the numbers that ran, or None if
+        the pass has not run.
         """
         return {
             **self.mechanism.to_dict(),
