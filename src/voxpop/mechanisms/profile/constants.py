@@ -77,5 +77,3 @@ MOST_POOLINGS: Final = 20
 """The maximum number of rounds that average margins with the cells that exceed them. A cell with several margins may
 need more than one round.
 """
-REPEATS: Final = (12, 52)
-"""The numbers of equal releases for which a plan contains the total: one release per month or per week of a year."""

@@ -12,34 +12,13 @@ import numpy as np
 from scipy.stats import binom
 
 from voxpop.errors import BudgetError
-from voxpop.mechanisms.profile.constants import (
-    CELL,
-    CONTRADICTED,
-    COVER,
-    COVER_UNIT,
-    KEY_EDGES,
-    KEY_LIMITS,
-    KEY_SURE,
-    KEYS_HELD,
-    REPEATS,
-    SHARE_LOST,
-    SHARE_OF_COUNTS,
-    SHARE_OF_ENTRY,
-    SHARE_OF_FEW,
-    SHARE_OF_ONE,
-    SHARE_OF_REST,
-    SHARE_OF_ROUNDS,
-    SHARE_OF_SIZES,
-    SINGLES,
-    SPURIOUS,
-)
+from voxpop.mechanisms.profile import constants as tuned
 from voxpop.mechanisms.profile.releasing import keyed_engine, release_keys, release_profile, stages
 from voxpop.mechanisms.rounds.adaptive import AdaptiveRounds, Terms
 from voxpop.mechanisms.rounds.listed import known_users_needed, listed_numbers
 from voxpop.mechanisms.rounds.menu import (
     Menu,
     adaptive_proof,
-    later_rows,
     later_square,
     planned_menu,
     planned_rounds,
@@ -121,7 +100,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
     @property
     def cover_error(self) -> float | None:
         """The standard error of each sum of cover, in users, or None without cover."""
-        return with_rounding(self.cover_sigma, CELL / COVER_UNIT) if self.counting else None
+        return with_rounding(self.cover_sigma, tuned.CELL / tuned.COVER_UNIT) if self.counting else None
 
     @property
     def later(self) -> float:
@@ -151,12 +130,11 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         last, columns = self.passes[-1], max(1, len(self.mechanism.keys.columns))
-        after = later_rows(self.joining, self.counting, self.cover_sigma, columns, self.cover_error, SPURIOUS)
         return {
             **self.mechanism.to_dict(),
             **budget_numbers(self.budget, self.delta),
             "max_items_per_user": last.limit if isinstance(last, AdaptiveRounds) else None,
-            "passes": [*rows_of(*self.passes), *after],
+            "passes": [*rows_of(*self.passes), *_rows_after(self, columns, self.joining)],
             "users_needed": users_needed_rows(self.users_needed),
             **listed_numbers(last, self.mechanism.known_columns, None, self.transcript),
         }
@@ -170,8 +148,9 @@ def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan
     slack += walk_slack(budget.epsilon, LATER)
     check_slack("a profile needs", budget, slack)
     exact = Budget(budget.epsilon, nextafter(budget.delta - slack, 0.0))
-    columns, measured = max(1, len(profiling.keys.columns)), SHARE_OF_COUNTS + COVER if profiling.counts else 0.0
-    share = (1.0 - measured) * (SINGLES if profiling.keys.joint else 1.0)
+    columns = max(1, len(profiling.keys.columns))
+    measured = tuned.SHARE_OF_COUNTS + tuned.COVER if profiling.counts else 0.0
+    share = (1.0 - measured) * (tuned.SINGLES if profiling.keys.joint else 1.0)
     novelty = NOVELTY if listed is None else LISTED_NOVELTY
     menu = planned_menu(Terms(exact.epsilon, exact.delta, share, novelty, listed=listed))
     joining = counting = cover_sigma = 0.0
@@ -180,8 +159,8 @@ def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan
         rest = (menu.square * (1 / share - 1) - menu.sigma**-2) * (1 - 2.0**-30)
         # These are shares of the remaining 1 - share. Each part pays an equal part of the histogram.
         joining = rest * (1.0 - share - measured) / (1.0 - share)
-        counting = rest * SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
-        cover_sigma = sqrt(columns / (rest * COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
+        counting = rest * tuned.SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
+        cover_sigma = sqrt(columns / (rest * tuned.COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
     return certified(ProfilePlan(profiling, budget, (menu,), joining, counting, cover_sigma, slack))
 
 
@@ -287,7 +266,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         if not self.mechanism.other_rows:
             return None
         scale = float(len(self.mechanism.keys.sets) / self.rest) if self.rest else 0.0
-        return with_rounding(self.cover_sigma or sqrt(2.0) * scale, CELL / COVER_UNIT)
+        return with_rounding(self.cover_sigma or sqrt(2.0) * scale, tuned.CELL / tuned.COVER_UNIT)
 
     def _proof(self) -> KeysProof | AdaptiveProof:
         rounds = None
@@ -299,7 +278,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
             rounds = adaptive_proof(self.passes[0], self.mechanism.max_keys_per_user, later)
             if self.mechanism.repeated:
                 return rounds
-        edges = KEY_EDGES if self.choosing else ()
+        edges = tuned.KEY_EDGES if self.choosing else ()
         return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds, self.parts)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
@@ -336,12 +315,12 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         users with one or two keys, and the entry for rounds otherwise.
         """
         users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
-        pairs = sum(count * held for count, held in zip(users, KEYS_HELD, strict=True))
+        pairs = sum(count * held for count, held in zip(users, tuned.KEYS_HELD, strict=True))
         for place, noise in enumerate(self.menu):
-            lost = sum(n * max(0, held - noise.limit) for n, held in zip(users, KEYS_HELD, strict=True))
-            if lost <= SHARE_LOST * pairs:
+            lost = sum(n * max(0, held - noise.limit) for n, held in zip(users, tuned.KEYS_HELD, strict=True))
+            if lost <= tuned.SHARE_LOST * pairs:
                 return place
-        few = users[0] >= SHARE_OF_ONE * pairs and users[0] + users[1] >= SHARE_OF_FEW * pairs
+        few = users[0] >= tuned.SHARE_OF_ONE * pairs and users[0] + users[1] >= tuned.SHARE_OF_FEW * pairs
         return self.place_of_parts if few and self.place_of_parts is not None else self.place_of_rounds
 
     def ran(self, chosen: int | None, round_limit: int | None = None, limit_of_more: int | None = None) -> "KeysPlan":
@@ -354,7 +333,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         """Return the epsilons of several equal releases, if deltas add up, or an empty list for a changed plan."""
         if not self._certificate:
             return []
-        return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in REPEATS]
+        return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
 
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
@@ -371,7 +350,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     def _rows(self) -> list[dict[str, Any]]:
         """Return one row per type of pass, or per round and per entry. Only the passes of the chosen entry run."""
-        choosing = {"edges": list(KEY_EDGES), "rate": float(self.choosing)}
+        choosing = {"edges": list(tuned.KEY_EDGES), "rate": float(self.choosing)}
         rows: list[dict[str, Any]] = [{"pass": "classes", **choosing}] if self.choosing else []
         for each in self.menu:
             numbers = {"limit": each.limit, "rate": float(each.rate), "reach": each.reach, "error": noise_spread(each)}
@@ -382,9 +361,23 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
             rows.append({"pass": "sizes", "rate": float(self.parts.sizing)})
             rows.append({"pass": "more", "limit": limit, "rate": limit and float(self.parts.rate_of_more(limit))})
         rows += rows_of(*self.passes) if self.passes else []
-        rows += later_rows(0.0, self.counting, self.cover_sigma, len(self.mechanism.keys.sets), self.cover_error)
+        rows += _rows_after(self, len(self.mechanism.keys.sets))
         rest = {"rate": float(self.rest), "error": self.cover_error}
         return [*rows, {"pass": "rest", **rest}] if self.rest else rows
+
+
+def _rows_after(plan: ProfilePlan | KeysPlan, columns: int, joining: float = 0.0) -> list[dict[str, Any]]:
+    """Return the rows of the passes after the rounds.
+
+    Args:
+        plan: The plan.
+        columns: The number of columns or sets with cover.
+        joining: The mu^2 of joint values.
+    """
+    joint = {"pass": "joining", "mu_squared": joining, "spurious": tuned.SPURIOUS}
+    counts = {"pass": "counts", "mu_squared": plan.counting}
+    cover = {"pass": "cover", "columns": columns, "sigma": plan.cover_sigma, "error": plan.cover_error}
+    return [row for runs, row in ((joining, joint), (plan.counting, counts), (plan.cover_sigma, cover)) if runs]
 
 
 def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
@@ -398,7 +391,7 @@ def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
         scale: The scale of the noise, in users.
     """
     first, second, third, more = counts
-    one, sure = max(1, first), [each * scale for each in KEY_SURE]
+    one, sure = max(1, first), [each * scale for each in tuned.KEY_SURE]
     two = float(second) if second >= sure[1] else 0.0
     three = float(third) if third >= sure[2] else 0.0
     four = float(more) if more >= sure[3] else 0.0
@@ -412,11 +405,13 @@ def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
 
 def _continued(expected: float, count: int, scale: float) -> float:
     """Return the noisy number of a class, or 0 if it is too low for the expected number."""
-    contradicted = expected - count >= CONTRADICTED * scale or count <= scale / 2
+    contradicted = expected - count >= tuned.CONTRADICTED * scale or count <= scale / 2
     return 0.0 if contradicted else float(count)
 
 
 _MOST_KEY_USERS = 10**12
+_REPEATS = (12, 52)
+"""The numbers of equal releases for which a plan contains the total: one release per month or per week of a year."""
 _BOUND_PROBABILITY = 0.95
 """The probability that a number is between `low` and `high`."""
 
@@ -424,12 +419,12 @@ _BOUND_PROBABILITY = 0.95
 def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     """Compute the numbers of keys with counts; see `KeyCounts.plan`."""
     private, repeated = keyed.max_keys_per_user is None and not keyed.repeated, keyed.repeated
-    limits = KEY_LIMITS if keyed.max_keys_per_user is None else (keyed.max_keys_per_user,)
-    with_rounds = private or repeated or limits[-1] > KEY_LIMITS[-1]
+    limits = tuned.KEY_LIMITS if keyed.max_keys_per_user is None else (keyed.max_keys_per_user,)
+    with_rounds = private or repeated or limits[-1] > tuned.KEY_LIMITS[-1]
     whole = Fraction(budget.epsilon)
-    choosing, rest = (_part_of_epsilon(whole, SHARE_OF_ENTRY) if private else Fraction(0)), Fraction(0)
+    choosing, rest = (_part_of_epsilon(whole, tuned.SHARE_OF_ENTRY) if private else Fraction(0)), Fraction(0)
     if keyed.other_rows and not repeated:
-        rest = _part_of_epsilon(whole, SHARE_OF_REST)
+        rest = _part_of_epsilon(whole, tuned.SHARE_OF_REST)
     # This covers the passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
     top = float(whole + choosing + rest) * (1 + 2.0**-20)
     slack = walk_slack(top, 2 * LATER + MOST_REACH // 16)
@@ -440,28 +435,28 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     menu = tuple(
         _key_noise(limit, (whole - choosing - rest) / limit, delta)
         for limit in limits
-        if limit <= KEY_LIMITS[-1] and not repeated
+        if limit <= tuned.KEY_LIMITS[-1] and not repeated
     )
     parts = None
     if private:
         left = whole - choosing - rest
-        parts = planned_parts(left, _part_of_epsilon(left, SHARE_OF_SIZES), delta * (1 - 2.0**-40))
+        parts = planned_parts(left, _part_of_epsilon(left, tuned.SHARE_OF_SIZES), delta * (1 - 2.0**-40))
     passes: tuple[Menu | AdaptiveRounds, ...] = ()
     counting = cover_sigma = later = 0.0
     if with_rounds:
         losses = [float(each) for each in (choosing, rest) if each]
         epsilon = _epsilon_of_rounds(budget.epsilon, delta, losses)
-        terms = Terms(epsilon, delta * (1 - 1e-9), SHARE_OF_ROUNDS)
+        terms = Terms(epsilon, delta * (1 - 1e-9), tuned.SHARE_OF_ROUNDS)
         entry = planned_rounds(terms, keyed.max_keys_per_user)
         passes = (entry,)
-        counting = (1 - SHARE_OF_ROUNDS) / terms.sigma**2 * (1 - 2.0**-28)
+        counting = (1 - tuned.SHARE_OF_ROUNDS) / terms.sigma**2 * (1 - 2.0**-28)
         if isinstance(entry, Menu):
             # The share of the counts pays for the histogram of the limit.
             counting -= entry.sigma**-2 * (1 + 2.0**-30)
         later = later_square(0.0, counting, 0.0, 1)
         if keyed.other_rows and repeated:
-            cover_sigma = sqrt(len(keyed.keys.sets) / (counting * 2 * COVER)) * (1 + 2.0**-40)
-            counting *= 1 - 2 * COVER
+            cover_sigma = sqrt(len(keyed.keys.sets) / (counting * 2 * tuned.COVER)) * (1 + 2.0**-40)
+            counting *= 1 - 2 * tuned.COVER
     chosen = None if private else 0
     return certified(KeysPlan(keyed, budget, menu, parts, passes, counting, choosing, rest, cover_sigma, later, chosen))
 

@@ -309,25 +309,6 @@ def later_square(joining: float, counting: float, cover_sigma: float, columns: i
     return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)
 
 
-def later_rows(
-    joining: float, counting: float, cover_sigma: float, columns: int, cover_error: float | None, spurious: float = 0.0
-) -> list[dict[str, Any]]:
-    """Return the rows of the passes after the rounds. The first four arguments are the arguments of `later_square`.
-
-    Args:
-        joining: The mu^2 of joint values.
-        counting: The mu^2 of counts.
-        cover_sigma: The standard deviation of the noise on the sums of cover, in shares.
-        columns: The number of columns.
-        cover_error: The standard error of each sum of cover, in users.
-        spurious: The largest expected number of released joint values that no user has.
-    """
-    joint = {"pass": "joining", "mu_squared": joining, "spurious": spurious}
-    counts = {"pass": "counts", "mu_squared": counting}
-    cover = {"pass": "cover", "columns": columns, "sigma": cover_sigma, "error": cover_error}
-    return [row for runs, row in ((joining, joint), (counting, counts), (cover_sigma, cover)) if runs]
-
-
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int, share: float) -> AdaptiveRounds:
     rounds = _planned_rounds(replace(menu.terms, share=share), limit)
