@@ -34,10 +34,7 @@ decision and levels.
 
 
 class UserBatches(Protocol):
-    """The rows of a night.
-
-    Only `LocalCorpus` has these fields. An import of it would make a cycle of three files, even for type checkers.
-    """
+    """The rows of a night. An import of their only class, `LocalCorpus`, would make a cycle of three files."""
 
     @property
     def tokens(self) -> Int32s:

@@ -111,7 +111,7 @@ def release_profile(plan: "ProfilePlan", data: Stages, seed: int | None) -> Prof
             )
         if plan.counting and state.counts is None:
             return GateCall(
-                partial(_counted_within, plan, corpus, seed, tokens), lambda found: state._replace(counts=found)
+                partial(_counts_for, plan, corpus, seed, tokens), lambda found: state._replace(counts=found)
             )
         if plan.counting and state.cells is None:
             given = (corpus, tokens, len(keys.columns), COVER_UNIT, CELL)
@@ -153,7 +153,7 @@ def _joint_candidates(keys: "TypedKeys", single: pa.LargeStringArray) -> int:
     return sum(sizes.values())
 
 
-def _counted_within(
+def _counts_for(
     plan: "ProfilePlan | KeysPlan", corpus: Engine, seed: int | None, tokens: pa.LargeStringArray, gate: AdaptiveGate
 ) -> "Counts":
     """Return the counts of released tokens. The gate compares their cost with their part of the cap."""
@@ -167,9 +167,7 @@ def _counted_within(
 def covers(names: Sequence[str], cells: Any, error: float | None) -> dict[str, ColumnCover]:
     """Return the noisy sums of users' shares of rows with and without a released key, by name."""
     pairs = (cells * (CELL / COVER_UNIT)).reshape(-1, 2).tolist()
-    return {
-        name: ColumnCover(covered, other, error or 0.0) for name, (covered, other) in zip(names, pairs, strict=True)
-    }
+    return {name: ColumnCover(one, other, error or 0.0) for name, (one, other) in zip(names, pairs, strict=True)}
 
 
 class _Keyed(NamedTuple):
@@ -240,7 +238,7 @@ def _found_in_rounds(
     """Return keys released in rounds, their numbers of users, the rounds, and the error of the numbers."""
     inner = gate if isinstance(gate, AdaptiveGate) else gate.rounds()
     tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
-    counts = _counted_within(plan, corpus, seed, tokens, inner)
+    counts = _counts_for(plan, corpus, seed, tokens, inner)
     # A released key has at least one user.
     return tokens, np.maximum(counts.users, 1), None, rounds, counts.error
 

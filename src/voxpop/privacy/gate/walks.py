@@ -44,10 +44,7 @@ def later_after(proof: AdaptiveProof) -> Later:
 
 
 class Vote(Protocol):
-    """The candidates and the cutpoints of a vote.
-
-    Only `ThresholdVote` of n-grams has these fields. `privacy` must not import it, because mechanisms import `privacy`.
-    """
+    """The candidates and the cutpoints of a vote. `privacy` must not import its only class, `ThresholdVote`."""
 
     @property
     def candidates(self) -> Numbered | None:
@@ -59,10 +56,7 @@ class Vote(Protocol):
 
 
 class Step(Protocol):
-    """A pass that a schedule proposes. All fields are public.
-
-    Only `Pass` of n-grams has these fields. `privacy` must not import it, because mechanisms import `privacy`.
-    """
+    """A pass that a schedule proposes, with public fields. `privacy` must not import its only class, `Pass`."""
 
     @property
     def kind(self) -> str:
