@@ -1,4 +1,4 @@
-"""In the table of kinds of proof, all sentences are on the pages, and all named objects exist."""
+"""Sentences in the tables of proofs are on the pages, and all named objects exist."""
 
 import re
 from collections import Counter
@@ -21,15 +21,19 @@ def rows():
     return [(plain(sentence), kind, by) for sentence, kind, by in found]
 
 
+def missing(sentences):
+    """Return the sentences that are on no page."""
+    pages = [plain(page.read_text("utf-8")) for page in PAGES.glob("*.md") if page != TABLE]
+    return [sentence for sentence in sentences if not any(sentence in page for page in pages)]
+
+
 def test_every_row_is_read():
     text = TABLE.read_text("utf-8")
     assert len(rows()) == sum(line.startswith('| "') for line in text.splitlines()) > 120
 
 
 def test_sentences_are_on_the_pages():
-    pages = [plain(page.read_text("utf-8")) for page in PAGES.glob("*.md") if page != TABLE]
-    missing = [sentence for sentence, _, _ in rows() if not any(sentence in page for page in pages)]
-    assert not missing
+    assert not missing([sentence for sentence, _, _ in rows()])
 
 
 def test_the_names_in_the_table_exist():
@@ -63,6 +67,13 @@ def test_theorems_of_the_readme_exist():
             text = (ROOT / "proofs" / f"{file}.v").read_text("utf-8")
             for name in names:
                 assert re.search(rf"^(Theorem|Lemma) {name.split('.')[-1]}\b", text, re.MULTILINE), name
+
+
+def test_quotations_of_the_readme_are_on_the_pages():
+    table = [line for line in (ROOT / "proofs" / "README.md").read_text("utf-8").splitlines() if line.startswith("| `")]
+    quoted = re.findall('"(.*?)"', "\n".join(table))
+    assert len(quoted) > 15
+    assert not missing(quoted)
 
 
 PAGES_ABOUT_PROOFS = (
