@@ -1,5 +1,8 @@
 """`exports.filter` keeps the rows with a released key, in every kind of table."""
 
+import datetime as dt
+from decimal import Decimal
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -9,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import voxpop as vp
+from support.released_keys import keys_of
+from voxpop.errors import ColumnError
 from voxpop.exports.tables import released_rows
 from voxpop.release.result import StoredPlan
 
@@ -138,3 +143,29 @@ def test_half_of_a_surrogate_pair_is_refused(keys):
     """A string with half of a surrogate pair is not Unicode text. The error does not quote it."""
     with pytest.raises(vp.errors.SourceError, match=r"first 100 rows .*not Unicode"):
         vp.exports.filter(keys, SURROGATE, "word")
+
+
+DECIMALS = pa.array([Decimal("1.50")], pa.decimal128(9, 2))
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical, object, "category"])
+def test_strings_are_compared_as_values_of_the_released_type(kind):
+    """Every spelling of a released value is kept, as `types=` reads it. Null is never released."""
+    column = ["1.50", "1.5", "2", None]
+    polars = isinstance(kind, type) and kind is not object
+    table = pl.DataFrame({"price": pl.Series(column, dtype=kind)}) if polars else None
+    table = pd.DataFrame({"price": pd.Series(column, dtype=kind)}) if table is None else table
+    kept = vp.exports.filter(keys_of(pa.table({"price": DECIMALS})), table)
+    assert list(kept["price"]) == ["1.50", "1.5"]
+
+
+@pytest.mark.parametrize("value", ["x", pd.Timestamp(2020, 1, 1), "2020-01-01 00:00:00"])
+def test_values_that_do_not_spell_the_released_type_are_rejected(value):
+    """Objects of another type are rejected, because they would silently keep no row. The message contains no value."""
+    dates = keys_of(pa.table({"day": [dt.date(2020, 1, 1)]}))
+    table = pd.DataFrame({"day": pd.Series([dt.date(2020, 1, 1), value], dtype=object)})
+    with pytest.raises(
+        ColumnError, match="does not spell one of the released dates. Cast the column to date32"
+    ) as found:
+        vp.exports.filter(dates, table)
+    assert "2020" not in str(found.value)

@@ -1,6 +1,7 @@
 """Released keys as SQL, run by DuckDB and parsed in the dialects of databases that are not installed."""
 
 import datetime as dt
+import sqlite3
 from decimal import Decimal
 
 import pyarrow as pa
@@ -9,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voxpop as vp
+from support.released_keys import keys_of
 from voxpop.errors import InputError
-from voxpop.reading.keys import KeyColumn, Keys, plain_type
 from voxpop.release.result import StoredPlan
 
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
@@ -40,15 +41,6 @@ TYPED = pa.table(
         "price": pa.array([Decimal("1.50"), Decimal("-2.25")], pa.decimal128(9, 2)),
     }
 )
-
-
-def keys_of(table):
-    """Return the release of all rows of a table as keys."""
-    keys = Keys(tuple(KeyColumn(each.name, str(plain_type(each.type))) for each in table.schema))
-    items = keys.spell([column.combine_chunks() for column in table.columns]).to_pylist()
-    return vp.Release.from_items(
-        pa.array(sorted(set(items), key=str.encode)), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys
-    )
 
 
 def words_of(words):
@@ -128,6 +120,47 @@ def test_invalid_requests_are_rejected(released):
         vp.exports.to_sql(words_of(["a\0"]), columns="word")
     with pytest.raises(InputError, match="no such query"):
         vp.exports.to_sql(words_of(["a"]), "sqlite", "select", "word")
+
+
+WHOLE, FINE = dt.datetime(2026, 11, 22, 5, 56), dt.datetime(2026, 11, 22, 5, 56, 0, 250_000)
+NANOSECOND = pa.array([1], pa.timestamp("ns"))
+
+
+@pytest.mark.parametrize(
+    ("values", "dialects"),
+    [
+        (["tea"], ["mysql", "tsql", "fabric", "redshift", "teradata", "doris"]),
+        ([WHOLE, FINE], ["sqlite", "mysql", "clickhouse", "hive"]),
+        ([dt.time(5, 56, 0, 250)], ["sqlite", "trino"]),
+        (NANOSECOND, ["duckdb", "postgres", "bigquery", "spark", "tsql", "trino"]),
+        (pa.array([2**63], pa.uint64()), ["sqlite", "clickhouse"]),
+        ([Decimal("123456789012345.25")], ["sqlite", "clickhouse"]),
+    ],
+)
+def test_keys_that_a_database_compares_inexactly_are_rejected(values, dialects):
+    """A statement would also keep other rows, because the database cuts times, rounds numbers or folds strings."""
+    release = keys_of(pa.table({"key": values}))
+    for dialect in dialects:
+        for form in ("where", "select"):
+            with pytest.raises(InputError, match=r"would remain\. Write Parquet or Arrow"):
+                vp.exports.to_sql(release, dialect, form)
+
+
+def test_sqlite_keeps_no_row_of_another_number():
+    """SQLite stores numbers as 64-bit integers or doubles. All other rows are outside of the condition."""
+    values = [2**53 + 1, -(2**63), 2**63 - 1]
+    database = sqlite3.connect(":memory:")
+    database.execute("create table t (key integer)")
+    database.executemany("insert into t values (?)", [(value + step,) for value in values[:1] for step in (-1, 0, 1)])
+    database.executemany("insert into t values (?)", [(values[1],), (values[2] - 1,), (values[2],)])
+    condition = vp.exports.to_sql(keys_of(pa.table({"key": pa.array(values, pa.int64())})), "sqlite")
+    assert sorted(key for (key,) in database.execute(f"select key from t where {condition}")) == sorted(values)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "bigquery", "snowflake", "spark", "tsql"])
+def test_times_with_microseconds_are_written(dialect):
+    """These dialects keep microseconds."""
+    assert "05:56:00.25" in vp.exports.to_sql(keys_of(pa.table({"key": [WHOLE, FINE]})), dialect)
 
 
 def test_a_file_for_dbt_contains_the_released_keys(tmp_path):

@@ -1,11 +1,14 @@
 """Released keys on Spark: `to_spark`, and joins with tables of Spark."""
 
 import datetime
+from decimal import Decimal
 
 import polars as pl
+import pyarrow as pa
 import pytest
 
 import voxpop as vp
+from support.released_keys import keys_of
 from voxpop.errors import ColumnError, InputError
 from voxpop.release.table import table_of_lists
 
@@ -55,3 +58,25 @@ def test_words_and_grams_have_their_columns(spark, sales):
     assert (frame.columns, frame.filter("word = 'shop'").count()) == (["word"], 1)
     grams = vp.Release(table_of_lists([["a"], ["a", "b"]]), words.plan, words.guarantee, "words")
     assert [row.gram for row in vp.exports.to_spark(grams, spark).collect()] == [["a"], ["a", "b"]]
+
+
+def test_only_equal_values_are_joined(spark):
+    """Spark casts, cuts, rounds and folds values, so columns of other types and finer times are rejected."""
+
+    def kept(key, column):
+        return vp.exports.filter(keys_of(pa.table({"key": key})), spark.sql(f"select {column} as key")).count()
+
+    number, price = pa.array([5], pa.int64()), pa.array([Decimal("1.50")], pa.decimal128(9, 2))
+    assert kept(number, "cast(5 as smallint)") == kept(price, "cast(1.5 as decimal(12, 4))") == kept(["a"], "'a'") == 1
+    for key, column in (
+        (number, "'05'"),
+        (["5"], "5"),
+        (price, "cast(1.5 as decimal(38, 36))"),
+        (["a"], "collate('A', 'UTF8_LCASE')"),
+        ([DAY], "timestamp_ntz'2026-11-22 00:00:01'"),
+    ):
+        with pytest.raises(ColumnError, match=r'"key" contains .* Cast the column to the released type'):
+            kept(key, column)
+    with pytest.raises(InputError, match="nanoseconds, which Spark cuts"):
+        kept(pa.array([1], pa.timestamp("ns")), "timestamp_ntz'1970-01-01 00:00:00'")
+    assert kept(pa.array([10**9], pa.timestamp("ns")), "timestamp_ntz'1970-01-01 00:00:01'") == 1

@@ -57,6 +57,21 @@ def released_items(release: Release) -> Any:
     return joined(pc.list_flatten(single)).cast(pa.large_string())
 
 
+_POSTGRES = ("materialize", "postgres", "risingwave")
+_SPARK = ("databricks", "spark", "spark2")
+_TRINO = ("athena", "presto", "trino")
+EXACT = frozenset(
+    {*_POSTGRES, *_SPARK, *_TRINO, "bigquery", "clickhouse", "duckdb", "hive", "oracle", "snowflake", "sqlite"}
+)
+"""The dialects in which two strings are equal only if their bytes are equal, unless a column has another collation."""
+FRACTION = {
+    **dict.fromkeys((*_POSTGRES, *_SPARK, "bigquery", "duckdb", "oracle", "redshift"), 6),
+    **dict.fromkeys(_TRINO, 3),
+    **{"snowflake": 9, "tsql": 7},
+}
+"""The digits of a fraction of a second that literals of a dialect keep. Other dialects may cut or round all of them."""
+DOUBLES = frozenset({"clickhouse", "sqlite"})
+"""The dialects in which numbers with many digits become doubles."""
 TYPES = {
     "truth values": "boolean",
     "dates": "date",
@@ -80,7 +95,9 @@ def to_sql(
         columns: The key columns, as in `filter`.
 
     Raises:
-        InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect.
+        InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect. A key does
+            not fit if the dialect cuts it, or compares strings by other rules than their bytes, because then rows with
+            other keys would remain.
     """
     sqlglot = required("sqlglot", "SQL", "sqlglot")
     check_choice("form", form, get_args(Form))
@@ -105,6 +122,8 @@ def to_sql(
             "a column name contains {{, {%, {# or a carriage return, which dbt would run or change as a template. Name "
             "another column in `columns`, or write Parquet or Arrow."
         )
+    for kind, values in zip(kinds, zip(*rows, strict=True), strict=False):
+        _check_exact(dialect, str(family(kind)), values)
     tree = _where(names, rows, kinds) if form == "where" else _select(names, rows, kinds)
     try:
         text: str = tree.sql(dialect=dialect, pretty=form == "select", unsupported_level=sqlglot.ErrorLevel.RAISE)
@@ -113,6 +132,38 @@ def to_sql(
     pairs = (pair for row in rows for pair in zip(row, kinds, strict=True))
     _check_round_trip(text, dialect, [token for pair in pairs for token in _tokens(*pair)], names)
     return text
+
+
+def _check_exact(dialect: str, kind: str, values: Sequence[str]) -> None:
+    """Check that a dialect compares these values exactly. Otherwise, rows with other keys would remain.
+
+    Raises:
+        InputError: The dialect may cut, round or fold a value.
+    """
+    if kind == "strings" and dialect not in EXACT:
+        raise InputError(
+            f"in {dialect}, strings can be equal that differ in case, accents or spaces at the end, so rows with other "
+            "keys would remain. Write Parquet or Arrow, and join on a hash of the strings, such as MD5."
+        )
+    if kind.startswith("times") and max(len(_fraction(each)) for each in values) > FRACTION.get(dialect, 0):
+        raise InputError(
+            f"the released times have smaller fractions of a second than the literals of {dialect} keep, so rows with "
+            "other times would remain. Write Parquet or Arrow, or release times that are truncated."
+        )
+    if kind in ("whole numbers", "decimals") and dialect in DOUBLES and not all(map(_fits_a_double, values)):
+        raise InputError(
+            f"{dialect} stores numbers with so many digits as doubles, so rows with other numbers would remain. Write "
+            "Parquet or Arrow, or read the column as strings."
+        )
+
+
+def _fraction(text: str) -> str:
+    return text.rstrip("Z").partition(".")[2]
+
+
+def _fits_a_double(text: str) -> bool:
+    """Return whether a number is a 64-bit integer, or differs as a double from all other numbers of 15 digits."""
+    return -(2**63) <= int(text) < 2**63 if "." not in text else sum(map(str.isdigit, text)) <= 15
 
 
 TEMPLATE = re.compile(r"\{[{%#]|\r")

@@ -17,13 +17,16 @@ from voxpop.exports.sql import Columns, key_names, key_types, released_items
 from voxpop.kernels.threads import require_polars
 from voxpop.reading.arrow import array_of, joined
 from voxpop.reading.columns import check_columns
-from voxpop.reading.keys import NO_KEYS, family, is_list, spelled, value_type
+from voxpop.reading.keys import NO_KEYS, family, is_list, spelled, unspelled, value_type
 from voxpop.reading.sources import is_spark
 from voxpop.reading.types import Column, array_of_objects
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
     from voxpop.release.counts import Addition
+
+_SPARK_DIGITS = 38
+"""The maximum number of digits of decimals in Spark. A comparison rounds decimals that would need more digits."""
 
 
 def filter(release: Release, table: Any, columns: Columns = None) -> Any:
@@ -106,15 +109,59 @@ def to_spark(release: "Release | Addition", session: Any, columns: Columns = Non
     if release.keys is None:
         table = table.select(["gram"])
     names = key_names(release, columns or table.column_names)
-    return session.createDataFrame(table.rename_columns(names))
+    return session.createDataFrame(_in_microseconds(table.rename_columns(names)))
+
+
+def _in_microseconds(table: pa.Table) -> pa.Table:
+    """Return a table with times in microseconds, because Spark cuts smaller units.
+
+    Raises:
+        InputError: A time is not a whole number of microseconds.
+    """
+    fields = [
+        each.with_type(pa.timestamp("us", each.type.tz)) if pa.types.is_timestamp(each.type) else each
+        for each in table.schema
+    ]
+    try:
+        return table.cast(pa.schema(fields))
+    except pa.ArrowInvalid:
+        raise InputError(
+            "the released times have nanoseconds, which Spark cuts, so other times would be equal to them. Release "
+            "times that are truncated to microseconds."
+        ) from None
 
 
 def _filtered_on_spark(release: Release, table: Any, columns: Columns) -> Any:
     """Keep the rows of a Spark DataFrame that have a released key. Null is never equal to a key."""
     names = key_names(release, columns)
     check_columns(names, list(table.columns), "the table")
+    for name, wanted in zip(names, key_types(release), strict=True):
+        _check_type_on_spark(table.schema[name].dataType, wanted, name)
     named: Columns = names[0] if len(names) == 1 else names
     return table.join(to_spark(release, table.sparkSession, named), names, "left_semi")
+
+
+def _check_type_on_spark(kind: Any, wanted: pa.DataType, name: str) -> None:
+    """Raise an error if Spark would cast, round or fold values in a comparison, so that other values would be equal."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    single = getattr(kind, "elementType", kind)
+    try:
+        # Times without a zone are a separate type in Spark.
+        found = pa.timestamp("us", "UTC") if kind.typeName() == "timestamp" else to_arrow_type(single)
+    except PySparkException:  # Arrow lacks some types.
+        found = pa.null()
+    exact = family(found) == family(wanted) and getattr(single, "collation", "UTF8_BINARY") == "UTF8_BINARY"
+    if exact and pa.types.is_decimal(found):
+        whole = max(each.precision - each.scale for each in (found, wanted))
+        exact = whole + max(found.scale, wanted.scale) <= _SPARK_DIGITS
+    if not exact:
+        raise ColumnError(
+            f'the column "{name}" contains {kind.simpleString()}, and released keys are {family(wanted)} ({wanted}). '
+            "Spark would also join other values. Cast the column to the released type, and strings with a collation "
+            "to collate(column, 'UTF8_BINARY')."
+        )
 
 
 def _library_of(table: Any) -> str:
@@ -158,14 +205,34 @@ def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -
         return pa.array([each in grams for each in lists], pa.bool_())
     if not len(release):
         return array_of(np.zeros(len(plain[0]), np.bool_))
-    for each, name, wanted in zip(plain, names, key_types(release), strict=True):
+    kinds = key_types(release)
+    for each, name, wanted in zip(plain, names, kinds, strict=True):
         check_type(each.type, wanted, name)
+    plain = [_typed(each, wanted, name) for each, wanted, name in zip(plain, kinds, names, strict=True)]
     items = spelled(plain[0], names[0]) if len(plain) == 1 else (release.keys or NO_KEYS).spell(plain)
     return pc.is_in(items, value_set=released_items(release))
 
 
+def _typed(values: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
+    """Return strings as values of the released type, as `types=` of `voxpop.read` does. Other values remain unchanged.
+
+    Raises:
+        ColumnError: If a string does not spell a value of this type.
+    """
+    if family(value_type(values.type)) != "strings" or family(wanted) == "strings":
+        return values
+    texts = values.cast(pa.large_string())
+    try:
+        return unspelled(texts, wanted)
+    except (ValueError, ArithmeticError, pa.ArrowException):
+        raise ColumnError(
+            f'the column "{name}" contains a value that does not spell one of the released {family(wanted)}. Cast the '
+            f"column to {wanted}, or correct this value."
+        ) from None
+
+
 def check_type(kind: Any, wanted: Any, name: str) -> None:
-    """Raise an error if different values could have the same spelling. Strings may represent any type."""
+    """Raise an error if different values could have the same spelling. Strings may spell values of any type."""
     kind = value_type(kind)
     if pa.types.is_null(kind):
         return
