@@ -165,7 +165,7 @@ def test_values_that_do_not_spell_the_released_type_are_rejected(value):
     dates = keys_of(pa.table({"day": [dt.date(2020, 1, 1)]}))
     table = pd.DataFrame({"day": pd.Series([dt.date(2020, 1, 1), value], dtype=object)})
     with pytest.raises(
-        ColumnError, match="does not spell one of the released dates. Cast the column to date32"
+        ColumnError, match=r"does not spell one of the released dates\. Cast the column to date32"
     ) as found:
         vp.exports.filter(dates, table)
     assert "2020" not in str(found.value)

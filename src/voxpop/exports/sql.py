@@ -60,7 +60,7 @@ def released_items(release: Release) -> Any:
 _POSTGRES = ("materialize", "postgres", "risingwave")
 _SPARK = ("databricks", "spark", "spark2")
 _TRINO = ("athena", "presto", "trino")
-EXACT = frozenset(
+BYTEWISE = frozenset(
     {*_POSTGRES, *_SPARK, *_TRINO, "bigquery", "clickhouse", "duckdb", "hive", "oracle", "snowflake", "sqlite"}
 )
 """The dialects in which two strings are equal only if their bytes are equal, unless a column has another collation."""
@@ -70,7 +70,7 @@ FRACTION = {
     **{"snowflake": 9, "tsql": 7},
 }
 """The digits of a fraction of a second that literals of a dialect keep. Other dialects may cut or round all of them."""
-DOUBLES = frozenset({"clickhouse", "sqlite"})
+STORES_DOUBLES = frozenset({"clickhouse", "sqlite"})
 """The dialects in which numbers with many digits become doubles."""
 TYPES = {
     "truth values": "boolean",
@@ -140,7 +140,7 @@ def _check_exact(dialect: str, kind: str, values: Sequence[str]) -> None:
     Raises:
         InputError: The dialect may cut, round or fold a value.
     """
-    if kind == "strings" and dialect not in EXACT:
+    if kind == "strings" and dialect not in BYTEWISE:
         raise InputError(
             f"in {dialect}, strings can be equal that differ in case, accents or spaces at the end, so rows with other "
             "keys would remain. Write Parquet or Arrow, and join on a hash of the strings, such as MD5."
@@ -150,7 +150,7 @@ def _check_exact(dialect: str, kind: str, values: Sequence[str]) -> None:
             f"the released times have smaller fractions of a second than the literals of {dialect} keep, so rows with "
             "other times would remain. Write Parquet or Arrow, or release times that are truncated."
         )
-    if kind in ("whole numbers", "decimals") and dialect in DOUBLES and not all(map(_fits_a_double, values)):
+    if kind in ("whole numbers", "decimals") and dialect in STORES_DOUBLES and not all(map(_fits_a_double, values)):
         raise InputError(
             f"{dialect} stores numbers with so many digits as doubles, so rows with other numbers would remain. Write "
             "Parquet or Arrow, or read the column as strings."

@@ -126,8 +126,8 @@ def _in_microseconds(table: pa.Table) -> pa.Table:
         return table.cast(pa.schema(fields))
     except pa.ArrowInvalid:
         raise InputError(
-            "the released times have nanoseconds, which Spark cuts, so other times would be equal to them. Release "
-            "times that are truncated to microseconds."
+            "the released times have nanoseconds, which Spark cuts, so other times would be equal to them. Cast the "
+            "column to microseconds before the release."
         ) from None
 
 
@@ -208,12 +208,12 @@ def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -
     kinds = key_types(release)
     for each, name, wanted in zip(plain, names, kinds, strict=True):
         check_type(each.type, wanted, name)
-    plain = [_typed(each, wanted, name) for each, wanted, name in zip(plain, kinds, names, strict=True)]
+    plain = [_as_released(each, wanted, name) for each, wanted, name in zip(plain, kinds, names, strict=True)]
     items = spelled(plain[0], names[0]) if len(plain) == 1 else (release.keys or NO_KEYS).spell(plain)
     return pc.is_in(items, value_set=released_items(release))
 
 
-def _typed(values: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
+def _as_released(values: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
     """Return strings as values of the released type, as `types=` of `voxpop.read` does. Other values remain unchanged.
 
     Raises:
