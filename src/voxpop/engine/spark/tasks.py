@@ -282,7 +282,7 @@ def weigh_deferred(
 # groups.
 
 GROUPS = 2
-"""Two groups lose 2.7 of 100 phrases, and four groups lose 6.4 (docs/guides/spark.md). With one group, one core would
+"""Two groups lose 2 of 100 phrases, and four groups lose 5 (`spark_groups_default.md`). With one group, one core would
 store and weigh all users.
 """
 
