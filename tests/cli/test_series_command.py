@@ -28,7 +28,7 @@ def test_a_series_runs_from_the_shell(voxpop, tmp_path):
     night(tmp_path / "1.parquet", "tea", "milk")
     first = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key)
     again = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key).out
-    assert again == first.out + "This night had already run. Its result is shown again, and nothing was added.\n"
+    assert again == first.out + "This night has already run. Its result is shown again, and nothing was added.\n"
     repeated = voxpop("series", "run", "state", "1.parquet", *COLUMNS, "--night", 1, *key, "--json", "--log", "log")
     assert repeated.json["repeated"] is True
     assert '"event": "repeated"' in (tmp_path / "log").read_text()

@@ -293,8 +293,8 @@ def test_an_end_mark_after_whole_sequences(monkeypatch):
 def test_repeated_symbols_with_the_noise_of_distinct_ones_are_detected(monkeypatch):
     """A user has one distinct symbol from an alphabet of one symbol, but repeats it ten times.
 
-    With 150 other users, these symbols have six fortieths of the remaining epsilon, and the effect is large. With
-    thousands of users, they have one fortieth.
+    With 150 other users, the numbers of distinct and repeated symbols get six fortieths of the remaining epsilon, so
+    the effect is large. With thousands of users, they get one fortieth.
     """
     case, real = profile(vp.Budget(1.0), 150), PathBudget.of_users
 

@@ -61,7 +61,7 @@ def test_the_choice_of_a_limit_is_within_its_caps():
 
 
 def test_a_public_list_of_words_changes_no_bound():
-    """The list contains half of the common words and words without users.
+    """The list contains half of the common words, and also words without users.
 
     The cases are with and without a given limit.
     """

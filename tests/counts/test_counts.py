@@ -129,7 +129,7 @@ def test_an_empty_release_has_no_counts(release_of):
 
 
 def test_counts_are_written_as_tables(release_of):
-    """Rows are in order of users, and counts are available by gram and in Arrow."""
+    """Rows are in descending order of the number of users, and counts are available by gram and in Arrow."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 1000)
     counts = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
     assert next(iter(counts))[0] == ("b",)

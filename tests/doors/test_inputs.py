@@ -112,7 +112,7 @@ def test_rows_of_sqlalchemy_are_read():
 
 @pytest.mark.parametrize("name", ["t.feather", "t.arrow", "stream.arrow", "t.csv.bz2", "t.json", "lines.json"])
 def test_files_in_further_formats_are_read(tmp_path, name):
-    """The files are both forms of Arrow, bzip2, and JSON as one array."""
+    """The files are both forms of Arrow, CSV compressed with bzip2, and JSON as one array and as lines."""
     path = tmp_path / name
     if name == "stream.arrow":
         with pa.ipc.new_stream(path, TABLE.schema) as out:

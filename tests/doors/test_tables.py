@@ -346,7 +346,7 @@ def test_a_table_without_rows_has_no_users(source):
     ],
 )
 @pytest.mark.parametrize("column", ["user", "items"])
-def test_types_of_pandas_are_read(values, name, column):
+def test_types_of_pandas_without_a_spelling_are_rejected(values, name, column):
     """The message names periods and intervals as pandas does, and contains the conversion."""
     table = pd.DataFrame({"user": [1, 2], "items": ["a", "b"]})
     table[column] = values(pd)

@@ -76,7 +76,7 @@ def _add_noise(node, bins, truth, noise, number, max_length, epsilon, keep_all, 
 
 
 def markov_neighbour(gram, nodes):
-    """Return the node of the longest suffix that has a node."""
+    """Return the node of the longest proper suffix that has a node."""
     for start in range(1, len(gram) + 1):
         if gram[start:] in nodes:
             return nodes[gram[start:]]

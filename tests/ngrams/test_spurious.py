@@ -40,7 +40,10 @@ def mostly_empty():
 
 
 def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
-    """Return, by length from 2 on, spurious grams and their estimate over all runs, and the largest number of bands."""
+    """Return numbers by length, from 2 on.
+
+    They are the number of spurious grams and its estimate, summed over all runs, and the largest number of bands.
+    """
     plan, found = mechanism(**PLAN).plan(vp.Budget(8, 1e-4)), np.zeros((2, LONGEST - 1))
     real, pieces, bands = DeferredList.lengths_of, [], np.zeros(LONGEST - 1, int)
 

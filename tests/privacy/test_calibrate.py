@@ -171,7 +171,7 @@ def test_extreme_budgets_are_planned_or_rejected(budget):
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
 def test_the_first_of_nine_lengths_has_the_tabulated_pair(accounting, sigma, threshold):
-    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100. Two rows of the table are from the theory."""
+    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100. Each accounting has its own first pair."""
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
     assert found.threshold == pytest.approx(threshold, abs=3e-4)

@@ -45,7 +45,7 @@ def test_tabulated_pairs_equal_the_computed_ones(epsilon, target, limit, sigma, 
 
 @pytest.mark.parametrize(("sigma", "threshold", "used"), [(3.89353, 23.5613, 0.98), (3.91300, 23.6608, 0.8)])
 def test_the_first_of_nine_levels_has_the_tabulated_pair(sigma, threshold, used):
-    """With one unknown level and eight known levels of the same sigma, the tabulated pairs are within 1e-7."""
+    """With one unknown and eight known levels of the same sigma, the tabulated pairs have a delta of 1e-7 at most."""
     whole = joint_delta(symmetric(100), 4.0, sigma, threshold, 1.0, mu_rest=math.sqrt(8) / sigma)
     assert used * 1e-7 <= whole <= 1e-7 * (1 + 2e-4)
 

@@ -287,7 +287,7 @@ def test_released_lengths_determine_length_and_noise_of_a_tree():
     gate.open(engine, tuple("abcdefghi"))
     assert gate.longest == 1_000
     kept, _ = gate.lengths(np.array([1, 2, 3, 4, 6, 9, 1_000]), Fraction(1, 10))
-    # After the class of two symbols, noise explains all counts. The next class is complete.
+    # After the class of two symbols, noise explains all counts. One more class follows, with its released number.
     assert (gate.longest, kept.tolist(), told) == (3, [4_000, 3_000, 0], [gate.steps])
     assert gate.steps <= 3
     passes = json.loads(gate.record[1])

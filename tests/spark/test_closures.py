@@ -33,7 +33,7 @@ def sent(monkeypatch):
 
 
 def test_messages_too_large_for_keys_are_rejected(pyspark):
-    """Every task rejects each of its settings if the setting is too large."""
+    """`closure` rejects settings that together are too large."""
     with pytest.raises(InputError, match="half a megabyte"):
         closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))
     assert closure(dict, a=1)() == {"a": 1}

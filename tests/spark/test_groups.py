@@ -99,7 +99,7 @@ def by_number(sizes):
 
 
 def by_size(sizes):
-    """Return the groups of the broken variant. It balances sizes, so one additional user can exchange groups."""
+    """Return the groups of the broken variant. It balances sizes, so one additional user can swap the groups."""
     homes, loads = {}, [0, 0]
     for place in sorted(sizes, key=lambda each: (-sizes[each], each)):
         homes[place] = loads.index(min(loads))

@@ -391,7 +391,7 @@ def check_one_user(
 
 
 def check_same(alone: Any, engine: Any, owners: set[int]) -> None:
-    """Check that all users of `alone` have the same data in `engine`, unless the source is rejected."""
+    """Check that users outside of `owners` have the same data and types in both, unless the source is rejected."""
     if engine is None:
         return
     mine, theirs = seen_by_others(alone, owners), seen_by_others(engine, owners)

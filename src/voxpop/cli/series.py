@@ -138,7 +138,7 @@ def run(
         say(indented(", ".join(sample(new))))
     _say_total(series)
     if repeated:
-        say("This night had already run. Its result is shown again, and nothing was added.")
+        say("This night has already run. Its result is shown again, and nothing was added.")
 
 
 @app.command

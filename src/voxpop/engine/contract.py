@@ -338,7 +338,7 @@ class Engine(Protocol):
         """
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Weights:
-        """Add up the shares of each user's typed keys that are on a public list, row by row.
+        """Add up, by column, each user's shares of keys that are on a public list and of all other keys.
 
         Args:
             listed: The tokens on the list.

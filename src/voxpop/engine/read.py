@@ -115,7 +115,7 @@ def read(
 def event_columns(
     source: Any, user: Any, csv: CSV | None, types: Mapping[str, Any], *, progress: bool | None = None
 ) -> tuple[Any, str, str]:
-    """Return the columns of users, activities and times of an event log, by their standard names.
+    """Return the columns of users, activities and times of an event log, which have standard names.
 
     Args:
         source: The source, as in `read`.

@@ -1,1 +1,3 @@
-"""Kernels are functions from arrays to arrays that numba compiles. They import no module of voxpop except `arrays`."""
+"""Kernels are functions from arrays to arrays that numba compiles. They import only modules of this
+package and `voxpop.errors`.
+"""

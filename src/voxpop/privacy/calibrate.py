@@ -138,7 +138,7 @@ def total_delta(
 
 
 def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:
-    """Return the best pair for the sampled cases, and raise its threshold until it satisfies every certified case."""
+    """Find the best pair for the sampled cases, raise its threshold to satisfy every certified case, and return it."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
     # If all items are known in advance, mu^2 = (S^2 + rest^2) / sigma^2, and novel items have no share.
     least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))

@@ -233,7 +233,7 @@ def sequences(budget: Budget = PURE) -> Case:
         collections.copied_documents(held, np.arange(symbols)[:, None], symbols, "sequence")
         for held in ([*users, (0,) * length], users)
     )
-    # The noisy number of sequences is far above the number that would change the tree, so this part is certain.
+    # The noisy number of sequences is so large that the noise cannot change the part of epsilon that the tree gets.
     epsilon = float(part_after_statistics(Fraction(budget.epsilon), others * symbols)) * budget.epsilon
     exact = laplace_tail_of_case(0, length / epsilon), laplace_tail_of_case(length, length / epsilon)
     return case_of(("sequences", "every symbol the same"), plan, corpora, symbols, high, exact)

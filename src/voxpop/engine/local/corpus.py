@@ -176,7 +176,7 @@ class LocalCorpus:
         return replace(self, tokens=tokens, user_start=starts, user_key=self.user_key[kept])
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> Histogram:
-        """Add up the shares of each user's typed keys that are on a public list, row by row."""
+        """Add up, by column, each user's shares of keys that are on a public list and of all other keys."""
         column = column_numbers(self.vocabulary, columns)
         known = numbers_of(pc.is_in(self.vocabulary, value_set=listed).cast(pa.int8()))
         # int64 (tokens + 1), the class of each token. Joint keys and the end of a row (-1) have the last class.

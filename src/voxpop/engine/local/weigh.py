@@ -71,7 +71,7 @@ class Holdings:
 
 
 def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Uint64s:
-    """Return the name of each item in draws, 128 bits (n, 2) that depend only on the item and the secret.
+    """Return the 128 bits (n, 2) that identify each item in random draws. They depend only on the item and the secret.
 
     Args:
         words: large_string (n), the items.

@@ -84,7 +84,7 @@ class SparkCorpus:
         return SparkCorpus(state, self._places, self.kind, self.token_source, self.keys, self.families)
 
     def row_shares(self, listed: pa.LargeStringArray, columns: int, unit: int) -> "SparkHistogram":
-        """Add up the shares of each user's typed keys that are on a public list, row by row."""
+        """Add up, by column, each user's shares of keys that are on a public list and of all other keys."""
         work = closure(weigh_rows, columns=columns, unit=unit)
         return weigh_by(self._state, work, word_arrays(listed), words=False)
 

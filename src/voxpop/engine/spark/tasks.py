@@ -168,7 +168,7 @@ def keep_users(arrays: Arrays, sent: Arrays, *, items: int) -> AnswerBatches:
 
 @on_state
 def weigh_rows(arrays: Arrays, sent: Arrays, *, columns: int, unit: int) -> AnswerBatches:
-    """Add up the shares of the keys of a partition's users that are on the list that was sent."""
+    """Add up, by column, the shares of the users' keys that are on the list that was sent, and of all other keys."""
     histogram = corpus_of_arrays(arrays).row_shares(texts_of(sent), columns, unit)
     yield from weight_rows(histogram._ids, histogram._weights)
 
