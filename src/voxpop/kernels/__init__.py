@@ -1,3 +1,4 @@
-"""Kernels are functions from arrays to arrays that numba compiles. They import only modules of this
-package and `voxpop.errors`.
+"""Kernels are functions from arrays to arrays that numba compiles.
+
+They import only modules of this package and `voxpop.errors`.
 """
