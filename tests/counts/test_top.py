@@ -140,7 +140,7 @@ def test_the_plan_reads_no_data_and_states_its_guarantee(release_of):
     plans = [TopMechanism(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
     assert [plan.proof.picks for plan in plans] == [1, 10, 500, 500]
     assert plans[0].error < plans[1].error < plans[2].error == plans[3].error
-    assert all(plan.delta <= 1e-8 and plan.guarantee == vp.Guarantee(1, 1e-8) for plan in plans)
+    assert all(plan.delta_spent <= 1e-8 and plan.guarantee == vp.Guarantee(1, 1e-8) for plan in plans)
     assert plans[0].behind(0.5) < plans[0].behind() < plans[1].behind()
     assert "10 grams of 500" in str(plans[1]) == repr(plans[1])
     with pytest.raises(InputError, match="`probability`"):

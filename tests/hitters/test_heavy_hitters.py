@@ -125,7 +125,7 @@ def test_thresholds_without_probability_for_further_votes_are_detected(length, e
     """
     plan = vp.HeavyHitters(max_length=length).plan(vp.Budget(epsilon, delta))
     one = best_sampling(plan.budget, plan.rounds, "one", "one").ballot
-    assert plan.delta <= delta
+    assert plan.delta_spent <= delta
     assert plan.users_needed(0.9) < voters_needed(0.9, one, plan.rounds)
 
 
@@ -139,7 +139,7 @@ def test_plan_and_release_contain_no_private_number():
         with pytest.raises(InputError, match="does not apply to heavy hitters"):
             plan.users_needed(0.9, **refused)
     assert discovery(plan, plan.users_needed(0.9)) >= 0.9 > discovery(plan, plan.users_needed(0.9) - 1)
-    assert plan.delta == trie_delta(1, plan.rules.ballot, 4) <= 1e-6
+    assert plan.delta_spent == trie_delta(1, plan.rules.ballot, 4) <= 1e-6
     assert str(plan.users_needed(0.9)) in str(plan)
     assert plan.rounds == 4
     assert [plan.rules.size(rounds) for rounds in range(5)] == [0, 4, 6, 8, 10]
@@ -179,7 +179,7 @@ def test_the_numbers_of_the_paper_with_coins_are_proved(words):
     plan = vp.papers.TrieHH(words=words).plan(BUDGET)
     assert "Theorem 1 of TrieHH" in str(plan)
     assert plan.guarantee == vp.Guarantee(1, 1e-6)
-    assert plan.delta <= 1e-6
+    assert plan.delta_spent <= 1e-6
     assert plan.users_needed(0.9) > 8 * vp.HeavyHitters().plan(BUDGET).users_needed(0.9)
 
 

@@ -38,7 +38,7 @@ def test_rounds_and_later_passes_add_up_to_the_budget(budget, fields):
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
     assert isinstance(first, AdaptiveRounds)
-    assert 0.9 * budget.delta < spent(plan, first, plan.later) <= plan.delta * (1 + 1e-9) <= budget.delta
+    assert 0.9 * budget.delta < spent(plan, first, plan.later) <= plan.delta_spent * (1 + 1e-9) <= budget.delta
     # Without novel words, the delta of the whole mu^2 is below the budget.
     assert gaussian_delta(budget.epsilon, (first.square + plan.later) ** 0.5) < budget.delta
     if plan.mechanism.max_length > 1:

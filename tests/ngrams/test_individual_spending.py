@@ -172,7 +172,7 @@ def test_values_change_charges_within_bounds(values):
     plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"length_weights": values}))
     square = [each.first.square + each.least_later for each in (plain, plan)]
     assert square[1] == pytest.approx(square[0], rel=1e-3)  # Both spend the whole budget except for a threshold.
-    assert plan.delta <= budget.delta
+    assert plan.delta_spent <= budget.delta
 
 
 def test_a_value_of_only_the_longest_grams_pays_for_every_vote():

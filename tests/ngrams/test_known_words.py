@@ -51,7 +51,7 @@ def test_words_and_later_lengths_share_one_sum_for_every_choice(settings):
         part = square_of(rounds) / (whole + Fraction(proof.choice.sigma) ** -2)
         assert float(part) == pytest.approx(share, rel=1e-6)
     assert later_after(proof) == proof.later
-    assert check(replace(plan.certificate, proof=replace(proof, rounds=rounds))) == plan.delta
+    assert check(replace(plan.certificate, proof=replace(proof, rounds=rounds))) == plan.delta_spent
 
 
 @pytest.mark.jit

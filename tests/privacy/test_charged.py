@@ -92,7 +92,7 @@ def test_plans_that_were_charged_too_little_are_rejected_or_charged_correctly(ep
         return
     for sizes in ([1, 10**6], [1], [10**4]):
         assert len(check_walk(plan, sizes)) == 8
-    assert plan.delta <= 1e-8
+    assert plan.delta_spent <= 1e-8
 
 
 def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):

@@ -147,7 +147,7 @@ def test_plans_of_set_union_keep_their_guarantee(cell, epsilon, delta, limit, ac
     union = vp.papers.SetUnion(limit, cell, alpha, accounting)
     plan = planned(union, vp.Budget(epsilon, delta))
     if plan is not None:
-        assert 0 < plan.delta <= delta
+        assert 0 < plan.delta_spent <= delta
         check_union(plan, [1, limit, *counts])
         assert plan.last.shares.setting.cutoff < 2**62
 
@@ -170,7 +170,7 @@ def test_plans_of_dpne_keep_their_guarantee(epsilon, delta, limit, lengths, weig
     plan = planned(dpne, vp.Budget(epsilon, delta))
     if plan is None:
         return
-    assert 0 < plan.delta <= delta
+    assert 0 < plan.delta_spent <= delta
     check_joint(plan.first, epsilon, delta, [1, limit, *counts], rest=plan.later)
     assert sum(1 / Fraction(each.sigma) ** 2 for each in plan.lengths[1:]) <= Fraction(plan.later)
     assert all(each.sigma > 0 and each.lowest_threshold <= each.highest_threshold for each in plan.lengths)
@@ -187,7 +187,7 @@ def test_plans_of_n_grams_keep_their_guarantee(epsilon, delta, limit, lengths):
     plan = planned(vp.NGrams(lengths, limit), vp.Budget(epsilon, delta))
     if plan is None:
         return
-    assert 0 < plan.delta <= delta
+    assert 0 < plan.delta_spent <= delta
     assert all(each.sigma > 0 and each.lowest_threshold <= each.highest_threshold for each in plan.lengths)
 
 
@@ -225,7 +225,7 @@ def test_plans_of_heavy_hitters_keep_their_guarantee(epsilon, delta, rounds):
     if plan is None:
         return
     factor, theta = mp.exp(mp.mpf(epsilon)), plan.theta
-    assert 0 < plan.delta <= delta
+    assert 0 < plan.delta_spent <= delta
     likely = int(theta / plan.sampling_rate)
     doubted = [*range(8), *range(theta - 1, theta + 8), *(int(likely * part) for part in (0.3, 1, 2))]
     survives = survival_of(plan.rules.ballot, [holders for holders in doubted if holders < MOST_HOLDERS])

@@ -155,7 +155,7 @@ def test_certificates_are_within_the_budget_and_tight(limit, other_rows):
     for budget in (BUDGET, vp.Budget(0.5, 1e-8), vp.Budget(8, 1e-6)):
         plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other_rows).plan(budget)
         proof = plan.certificate.proof
-        assert 0.999 * budget.delta < plan.delta <= budget.delta
+        assert 0.999 * budget.delta < plan.delta_spent <= budget.delta
         spent = proof.choosing + proof.rest
         assert all(spent + each.limit * each.rate == Fraction(budget.epsilon) for each in proof.menu)
 

@@ -238,8 +238,8 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
         cover = 3 / plan.cover_sigma**2 if counts else 0.0
         assert (plan.joining > 0) == bool(joint)
         whole = novel + gaussian_delta(2, hypot(mu, (plan.joining + plan.counting + cover) ** 0.5)) + plan.slack
-        assert whole <= plan.delta * (1 + 1e-6) <= 1e-7 * (1 + 1e-6)
-        assert plan.delta > 0.97e-7
+        assert whole <= plan.delta_spent * (1 + 1e-6) <= 1e-7 * (1 + 1e-6)
+        assert plan.delta_spent > 0.97e-7
         release = vp.Release.from_items(pa.array(["0|a"]), plan, plan.guarantee)
         if counts:
             planned = CountsMechanism().plan_within(plan.counting, BUDGET, release)

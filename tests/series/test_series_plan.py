@@ -32,11 +32,11 @@ BUDGET = vp.Budget(3, 1e-6)
 def test_the_guarantee_follows_from_the_numbers(nights, spending):
     """Nearly all of delta is spent, charges are within the budget, and the saved plan equals the original."""
     plan = vp.Items().plan_series(BUDGET, nights, spending=spending)
-    assert 0.999e-6 < plan.delta <= 1e-6
+    assert 0.999e-6 < plan.delta_spent <= 1e-6
     assert sum(plan.proof.costs) <= WHOLE
     exact = np.array(plan.proof.thresholds) - np.cumsum(plan.proof.factors) / 2
     hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
-    assert hit + gaussian_delta(3, plan.proof.square**0.5) <= plan.delta * (1 + 1e-12)
+    assert hit + gaussian_delta(3, plan.proof.square**0.5) <= plan.delta_spent * (1 + 1e-12)
     again = SeriesPlan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan
     assert str(again) == str(plan)
@@ -77,7 +77,7 @@ def test_every_night_is_charged_for_its_readings(nights):
     plan = vp.Items().plan_series(vp.Budget(25, 1e-6), nights)
     exact = np.array(plan.proof.thresholds) - np.cumsum(plan.proof.factors) / 2
     hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
-    arithmetic = plan.delta - (hit + gaussian_delta(25, plan.proof.square**0.5))
+    arithmetic = plan.delta_spent - (hit + gaussian_delta(25, plan.proof.square**0.5))
     assert arithmetic >= 0.99 * nights * 2.0 ** (31 + 23 - 128) * np.exp(25)
     # No noise of 128 bits exceeds 14 standard deviations.
     cells = (14 + CUTOFF) * max(plan.proof.sigmas) * 2**plan.proof.bits / plan.proof.cell

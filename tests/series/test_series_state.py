@@ -228,7 +228,7 @@ def test_a_ledger_charges_a_series_by_its_spend(tmp_path, account):
     spend = entry.guarantee.spend
     assert (entry.guarantee, spend) == (vp.Guarantee(3, 1e-6), series.plan.guarantee.spend)
     assert spend.two_sided
-    assert spend.novel + gaussian_delta(3, spend.mu) == pytest.approx(series.plan.delta)
+    assert spend.novel + gaussian_delta(3, spend.mu) == pytest.approx(series.plan.delta_spent)
     with pytest.raises(InputError, match="was charged for series"):
         account.charge(entry.guarantee, "items", entry.label)
 

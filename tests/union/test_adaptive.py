@@ -34,10 +34,10 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *mus(plan)])
     noise = gaussian_delta(budget.epsilon, float(mu))
     novel = novel_release(plan.last.score, plan.passes[0].caps)
-    assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
+    assert 0.9 * budget.delta < noise + novel < plan.delta_spent <= budget.delta
     again = total_delta(plan.passes[0], budget)
-    assert again <= plan.delta == pytest.approx(again)
-    assert plan.delta - again >= walk_slack(budget.epsilon, 1 + len(plan.last.rounds)) * (1 - 1e-9)
+    assert again <= plan.delta_spent == pytest.approx(again)
+    assert plan.delta_spent - again >= walk_slack(budget.epsilon, 1 + len(plan.last.rounds)) * (1 - 1e-9)
 
 
 def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
@@ -88,7 +88,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
 def test_every_budget_is_kept(epsilon, delta, limit):
     """Plans for small and large budgets and limits are within the budget, and no common item is lost."""
     plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
-    assert 0.99 * delta < plan.delta <= delta
+    assert 0.99 * delta < plan.delta_spent <= delta
     assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
     assert plan.miss_probability() < 1e-6
 
@@ -159,7 +159,7 @@ LOST_RUNS = 150
 
 
 def charged_for_novel_items(plan):
-    return plan.delta - gaussian_delta(
+    return plan.delta_spent - gaussian_delta(
         plan.budget.epsilon, float(np.hypot.reduce([1 / plan.last.first_round.scale, *mus(plan)]))
     )
 
@@ -187,14 +187,14 @@ def test_lower_thresholds_are_detected(novel, limit):
 def test_a_bound_that_is_constant_at_1_does_not_abort_planning():
     """At a large delta and limit the search begins where the bound is 1 and has slope 0."""
     budget = vp.Budget(1.0, 0.03)
-    assert vp.Items(max_items_per_user=102_400).plan(budget).delta <= budget.delta
+    assert vp.Items(max_items_per_user=102_400).plan(budget).delta_spent <= budget.delta
 
 
 @pytest.mark.jit
 def test_a_bound_below_all_doubles_does_not_abort_planning():
     """The search for thresholds may reach 42 deviations, where the bound underflows to 0."""
     budget = vp.Budget(0.001, 0.09999999999999998)
-    assert vp.Items(max_items_per_user=10**7).plan(budget).delta <= budget.delta
+    assert vp.Items(max_items_per_user=10**7).plan(budget).delta_spent <= budget.delta
 
 
 def mus(plan):

@@ -101,7 +101,7 @@ def test_the_executed_numbers_are_within_every_bound(epsilon, delta, min_users, 
     union = union if name == "optimal" else replace(union, max_items_per_user=limit + 1)
     plan = planned(union, budget, min_users, beta)
     assert plan.released_with_few() <= beta
-    assert plan.delta <= delta
+    assert plan.delta_spent <= delta
     without = union.plan(budget)
     assert plan.threshold >= without.threshold
     assert (plan.users_needed(0.5) or 10**13) >= (without.users_needed(0.5) or 0)
@@ -114,7 +114,7 @@ def test_adaptive_rounds_also_satisfy_min_users(min_users, epsilon, delta):
     """Budget and promise are kept, drop thresholds are below thresholds, and a promise of 1 changes little."""
     plan = vp.Items(min_users=min_users).plan(vp.Budget(epsilon, delta))
     without = vp.Items().plan(vp.Budget(epsilon, delta))
-    assert plan.delta <= delta
+    assert plan.delta_spent <= delta
     assert plan.released_with_few() <= 1e-6
     rules = plan.last.score
     assert all(floor < threshold for floor, threshold in zip(rules.drop_thresholds, rules.thresholds, strict=False))

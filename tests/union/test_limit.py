@@ -86,7 +86,7 @@ def test_every_entry_is_within_the_caps_and_the_caps_are_within_the_budget(budge
 def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
     """The histogram has half a percent of all mu^2, and the spend follows from the caps."""
     plan = vp.Items().plan(budget)
-    assert 0.99 * budget.delta < plan.delta <= budget.delta
+    assert 0.99 * budget.delta < plan.delta_spent <= budget.delta
     menu, spend = plan.passes[0], plan.guarantee.spend
     assert menu.sigma**-2 / (menu.sigma**-2 + menu.square) == pytest.approx(SHARE_OF_CHOICE, rel=1e-6)
     assert spend.mu >= hypot(1 / menu.sigma, sqrt(menu.square)) * (1 - 1e-12)

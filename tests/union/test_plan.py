@@ -31,8 +31,8 @@ def test_joint_accounting_lowers_noise_and_threshold():
 def test_no_plan_spends_more_than_its_budget(weighting, accounting):
     """The delta from the numbers of the run is at most the budget's delta, and most of the budget is used."""
     plan = vp.papers.SetUnion(20, weighting, accounting=accounting).plan(PAPER)
-    assert plan.delta <= PAPER.delta
-    assert plan.delta > (0.98 if accounting == "joint" else 0.4) * PAPER.delta
+    assert plan.delta_spent <= PAPER.delta
+    assert plan.delta_spent > (0.98 if accounting == "joint" else 0.4) * PAPER.delta
 
 
 @pytest.mark.slow
@@ -42,7 +42,7 @@ def test_no_plan_spends_more_than_its_budget(weighting, accounting):
 def test_extreme_parameters_are_planned_or_rejected(limit, epsilon, delta):
     """All numbers are finite and within the budget. No number is NaN or infinite."""
     plan = vp.papers.SetUnion(limit, "policy-gaussian", 5.0, "joint").plan(vp.Budget(epsilon, delta))
-    assert 0 < plan.delta <= delta
+    assert 0 < plan.delta_spent <= delta
     assert np.isfinite([plan.sigma, plan.threshold]).all()
 
 

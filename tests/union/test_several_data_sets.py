@@ -32,7 +32,7 @@ def test_all_data_sets_together_keep_the_budget(plan, budget):
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *(1 / each.sigma for each in plan.last.rounds)])
     noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
     novel = 3 * novel_release(plan.last.score, plan.passes[0].caps)
-    assert 0.9 * budget.delta < noise + novel < plan.delta <= budget.delta
+    assert 0.9 * budget.delta < noise + novel < plan.delta_spent <= budget.delta
 
 
 def test_rounds_of_a_single_data_set_cost_too_much_for_several(union, budget):
@@ -46,7 +46,7 @@ def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
     """A single named data set has the same plan as a data set without a name."""
     alone, one = union.plan(budget), union.plan_each(["words"], budget)
     assert plan.sigma == pytest.approx(3**0.5 * alone.sigma, rel=1e-3)
-    assert (one.sigma, one.last.score, one.delta) == (alone.sigma, alone.last.score, alone.delta)
+    assert (one.sigma, one.last.score, one.delta_spent) == (alone.sigma, alone.last.score, alone.delta_spent)
     assert plan.users_needed(0.5) > alone.users_needed(0.5)
 
 
@@ -90,7 +90,7 @@ def test_min_users_applies_to_each_data_set(budget):
     both = vp.Items(min_users=50).plan_each(["one", "two"], budget)
     assert both.released_with_few() <= 1e-6
     assert both.users_needed(0.5) >= vp.Items(min_users=50).plan(budget).users_needed(0.5)
-    assert both.delta <= budget.delta
+    assert both.delta_spent <= budget.delta
 
 
 def test_the_plan_states_the_division_of_the_budget(plan):
@@ -139,7 +139,7 @@ def test_items_of_one_user_in_both_data_sets_are_released_as_rarely_as_charged()
     """
     plan = vp.Items(max_items_per_user=15).plan_each(["one", "two"], vp.Budget(1.0, 0.2))
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *(1 / each.sigma for each in plan.last.rounds)])
-    charged = plan.delta - gaussian_delta(1.0, float(mu * 2**0.5))
+    charged = plan.delta_spent - gaussian_delta(1.0, float(mu * 2**0.5))
     corpora = {"one": crowd_and_stranger(15), "two": crowd_and_stranger(1)}
     lost = 0
     for seed in range(LOST_RUNS):

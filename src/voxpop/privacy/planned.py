@@ -61,7 +61,7 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
     Attributes:
         mechanism: The public configuration of the plan.
         budget: The privacy budget.
-        delta: The delta that the plan spends at the epsilon of the budget, at most the delta of the budget.
+        delta_spent: The delta that the plan spends at the epsilon of the budget, at most the delta of the budget.
         certificate: All numbers on which the guarantee is based.
 
     Example:
@@ -95,7 +95,7 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
         return self._guaranteed()
 
     @property
-    def delta(self) -> float:
+    def delta_spent(self) -> float:
         """The delta that the plan spends at the epsilon of the budget, or NaN if the plan was changed."""
         return self._spent
 

@@ -209,7 +209,7 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
+            **budget_numbers(self.budget, self.delta_spent),
             "passes": [{"pass": "picks", **self.proof.to_dict()}],
             "error": self.error,
             "behind": self.behind(),

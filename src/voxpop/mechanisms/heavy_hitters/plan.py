@@ -99,7 +99,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
             >>> plan.budget_of_users(2).epsilon, plan.budget_of_users(2).delta < 4e-8
             (2.0, True)
         """
-        delta = group_delta(self.budget.epsilon, self.delta, users)
+        delta = group_delta(self.budget.epsilon, self.delta_spent, users)
         if delta >= 1.0:
             raise BudgetError(f"there is no guarantee for a person who counts as {users} users. Give a smaller number.")
         return Budget(self.budget.epsilon * users, delta)
@@ -160,7 +160,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         """Return every public number, ready for JSON."""
         return {
             **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
+            **budget_numbers(self.budget, self.delta_spent),
             "passes": [
                 {"pass": "votes", **self._proof().to_dict(), "first_unit": self.rules.size(1), "unit": self.rules.unit}
             ],

@@ -221,7 +221,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         """
         return {
             **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
+            **budget_numbers(self.budget, self.delta_spent),
             "mu_squared_later": self.later,
             **self._words_numbers(),
             "passes": self._rows(),

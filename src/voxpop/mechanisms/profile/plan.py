@@ -84,7 +84,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
     Example:
         >>> import voxpop as vp
         >>> plan = vp.ProfileMechanism({"city": "string", "year": "int64"}).plan(vp.Budget(2, 1e-7))
-        >>> plan.delta <= 1e-7, plan.users_needed(0.9, per_user=10) < 150
+        >>> plan.delta_spent <= 1e-7, plan.users_needed(0.9, per_user=10) < 150
         (True, True)
     """
 
@@ -132,7 +132,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
         last, columns = self.passes[-1], max(1, len(self.mechanism.keys.columns))
         return {
             **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
+            **budget_numbers(self.budget, self.delta_spent),
             "max_items_per_user": last.limit if isinstance(last, AdaptiveRounds) else None,
             "passes": [*rows_of(*self.passes), *_rows_after(self, columns, self.joining)],
             "users_needed": users_needed_rows(self.users_needed),
@@ -340,7 +340,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         last = self.passes[-1] if self.passes else None
         return {
             **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
+            **budget_numbers(self.budget, self.delta_spent),
             **{name: getattr(self, name) for name in ("chosen", "error", "error_bound")},
             "round_limit": last.limit if isinstance(last, AdaptiveRounds) else None,
             "together": self._totals(),

@@ -97,7 +97,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
     Example:
         >>> import voxpop as vp
         >>> plan = vp.Items().plan_series(vp.Budget(epsilon=3, delta=1e-6), nights=30)
-        >>> len(plan.proof.sigmas), plan.delta <= 1e-6
+        >>> len(plan.proof.sigmas), plan.delta_spent <= 1e-6
         (30, True)
     """
 
@@ -132,7 +132,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
             known = {**self.mechanism.known.to_dict(), **numbers_of_list(self.proof)}
             own |= {"known": known, "levels": levels, "listed_rests": list(self.listed_rests)}
         passes = [{"pass": "night", "nights": self.mechanism.nights}]
-        return {**self.mechanism.to_dict(), **budget_numbers(self.budget, self.delta), **own, "passes": passes}
+        return {**self.mechanism.to_dict(), **budget_numbers(self.budget, self.delta_spent), **own, "passes": passes}
 
     @staticmethod
     def from_dict(numbers: Mapping[str, Any]) -> "SeriesPlan":

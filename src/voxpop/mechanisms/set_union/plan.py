@@ -66,7 +66,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     Example:
         >>> import voxpop as vp
         >>> plan = vp.Items(max_items_per_user=100).plan(vp.Budget(epsilon=3, delta=4.5e-5))
-        >>> len(plan.last.rounds), plan.delta <= 4.5e-5, plan.miss_probability() < 1e-6
+        >>> len(plan.last.rounds), plan.delta_spent <= 4.5e-5, plan.miss_probability() < 1e-6
         (20, True, True)
         >>> plan = vp.papers.SetUnion().plan(vp.Budget(epsilon=3, delta=4.5e-5))
         >>> round(plan.sigma, 2), plan.users_needed(0.5, per_user=1)
@@ -171,7 +171,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
             sizes |= {"max_items_per_user": step.limit, "pool": step.pool}
         return {
             **self.mechanism.to_dict(),
-            **budget_numbers(self.budget, self.delta),
+            **budget_numbers(self.budget, self.delta_spent),
             **({"data_sets": list(self.data_sets)} if self.data_sets else {}),
             **sizes,
             "sigma": self.sigma,
