@@ -23,6 +23,11 @@ STAMPS = re.compile(r"\n<!-- stamps of proved functions\n(.*?)-->\n", re.DOTALL)
 FEWEST = 80
 """The smallest number of marked functions. Proofs depend on many more lines, so marks must not be removed."""
 LEFT_OUT = ("ctx", "kind", "type_comment", "type_params")
+BOLD = re.compile(r"(?:(?<=\n\n)|^(?:- |\d+\. ))\*\*([^*]+?)[.:]?\*\*", re.MULTILINE)
+LOWEST = 10
+"""The level of sections with a bold beginning, which is below all headings."""
+FEWEST_WORDS = 6
+"""The smallest number of words in a quotation, because a shorter text is easily on a page by accident."""
 DEFINITIONS = ast.FunctionDef | ast.ClassDef
 
 
@@ -85,11 +90,31 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"<!--.*?-->|[*`$]", "", text, flags=re.DOTALL).split())
 
 
-def sections_of(page: Path) -> set[str]:
-    """Return the sections of a page, which are its headings and the bold beginnings of its paragraphs."""
-    text = page.read_text("utf-8")
-    titles = re.findall(r"^#+ (.*)$", text, re.MULTILINE) + re.findall(r"\*\*([^*]+?)[.:]?\*\*", text)
-    return {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}
+def titled(title: str) -> str:
+    """Return the name of a section in links."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
+
+
+def sections_of(text: str) -> list[tuple[str, str]]:
+    """Return the name and the text of each section, which begins with a heading or a bold beginning of a paragraph.
+
+    A section of a heading includes its subsections and bold beginnings.
+    """
+    heads = [(each.start(), len(each[1]), titled(each[2])) for each in re.finditer(r"^(#+) (.*)$", text, re.MULTILINE)]
+    heads += [(each.start(), LOWEST, titled(each[1])) for each in BOLD.finditer(text)]
+    heads.sort()
+    ends = [
+        min([at for at, other, _ in heads if at > start and other <= level], default=None) for start, level, _ in heads
+    ]
+    return [(name, text[start:end]) for (start, _, name), end in zip(heads, ends, strict=True)]
+
+
+def quotes(docstring: str, section: str, text: str) -> bool:
+    """Return whether a docstring quotes at least six words of this section of a page."""
+    quoted = re.search(r'Proof: "(.*?)"(?:\n|$)', docstring, re.DOTALL)
+    if quoted is None or len(plain(quoted[1]).split()) < FEWEST_WORDS:
+        return False
+    return any(plain(quoted[1]) in plain(part) for name, part in sections_of(text) if name == section)
 
 
 def stored(page: Path) -> dict[str, str]:
@@ -123,9 +148,39 @@ def test_code_has_the_stamp_of_its_page():
 @pytest.mark.parametrize("name", marked())
 def test_docstrings_quote_their_page(name):
     page, section, code = marked()[name]
-    assert section in sections_of(PAGES / page)
-    quoted = re.search(r'Proof: "(.*?)"(?:\n|$)', ast.get_docstring(code) or "", re.DOTALL)
-    assert plain(quoted[1]) in plain((PAGES / page).read_text("utf-8"))
+    assert quotes(ast.get_docstring(code) or "", section, (PAGES / page).read_text("utf-8"))
+
+
+PAGE = """# Page
+
+## Claim
+
+**All passes.** The sum is at most one on every sequence.
+
+**One pass.** Each pass costs at most one part of it.
+
+## Tests
+
+A user adds at most one to all sums together.
+"""
+
+
+@pytest.mark.parametrize(
+    ("section", "quoted", "found"),
+    [
+        ("all-passes", "The sum is at most one on every", True),
+        ("claim", "The sum is at most one on every", True),
+        ("page", "The sum is at most one on every", True),
+        ("one-pass", "The sum is at most one on every", False),
+        ("tests", "The sum is at most one on every", False),
+        ("proof", "The sum is at most one on every", False),
+        ("tests", "A user adds at most", False),
+        ("tests", "A user adds at most one", True),
+    ],
+)
+def test_a_quotation_is_in_its_section(section, quoted, found):
+    """Short quotations and quotations from other sections are rejected."""
+    assert quotes(f'Add noise.\n\nProof: "{quoted}"', section, PAGE) is found
 
 
 BEFORE = '''

@@ -265,7 +265,7 @@ def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float
     return novel_of(proof.rounds, negligible), hypot(*mus_of(proof.rounds))
 
 
-@proved("limit.md#proof")
+@proved("limit.md#what-integers-and-doubles-change")
 def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
     """Return whether rounds are within the caps of a choice, and whether the slack covers them.
 

@@ -275,7 +275,7 @@ def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISIO
     return released
 
 
-@proved("randomness.md#exact-decisions")
+@proved("randomness.md#what-integers-and-doubles-change")
 def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> Bools:
     """Return whether each item is released, computed in doubles if they are accurate enough.
 
@@ -356,7 +356,7 @@ class NoisyLevels(Opening):
     secret: Source
     purpose: str
 
-    @proved("ngrams.md#proof")
+    @proved("ngrams.md#what-integers-and-doubles-change")
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None = None) -> Int64s:
         """Return the level of each item, from 0 to the number of rules.
 

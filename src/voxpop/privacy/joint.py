@@ -163,7 +163,7 @@ def _fixed_cases(novelty: UniqueItems) -> Cases:
     return Cases(most, np.full(len(most), novelty.least), (novelty.limit - fewest) * novelty.least**2)
 
 
-@proved("set-union.md#items-that-only-the-extra-user-has")
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def _even_pairs(held: Floats, novel: Floats, sensitivity: float) -> Cases:
     """Return the cases of even weights.
 

@@ -277,7 +277,7 @@ def _aes_gcm(key: bytes) -> Any:
 def _blocks_of(data: Bytes, starts: Int64s, sizes: Int64s) -> Bytes:
     """Return each text as a block that contains its bytes, zeros, and its length.
 
-    Proof: "No two items share a block."
+    Proof: "is one AES block, so no two words share a block"
     """
     # uint8 (texts, 16): up to 15 bytes, zeros, and the length in the last byte, so blocks are distinct.
     blocks = np.zeros((sizes.size, _BLOCK), np.uint8)

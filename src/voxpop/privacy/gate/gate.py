@@ -70,7 +70,7 @@ def empty_by_level(known: KnownLevels | NightLevels) -> Floats:
     return bounds
 
 
-@proved("known.md#spurious-items")
+@proved("known.md#the-decision")
 def admitted_level(known: KnownLevels | NightLevels, released: int, reached: Int64s) -> int:
     """Return the level from which listed items are released. If it is above all levels, no listed item is released.
 

@@ -227,7 +227,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             return found
         return self._with_listed(rounds, rounds.known, self._listed, found)
 
-    @proved("known.md#spurious-items")
+    @proved("known.md#the-decision")
     def _with_listed(self, rounds: Rounds, known: KnownLevels, listed: PublicParts, found: Any) -> Any:
         """Return the released items, including listed items from the lowest level that the rule of the list admits.
 
@@ -288,7 +288,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     # The following releases of profiles are about released values. Each has a part of the cap.
 
-    @proved("profile.md#joint-values")
+    @proved("profile.md#proof")
     def known(self, engine: Any, rounds: Rounds, candidates: Iterable[Any], letters: Callable[[Any], Texts]) -> Any:
         """Return the released candidates of a public set, without repetitions, in any order (docs/privacy/profile.md).
 
@@ -342,7 +342,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             raise refused("counts would run with less noise than was charged for")
         self._note("counts", {"certificate": certificate.to_dict()})
 
-    @proved("profile.md#cover")
+    @proved("profile.md#proof")
     def cover(self, engine: Any, listed: Any, columns: int, unit: int, cell: int) -> Int64s:
         """Return noisy sums of users' shares of listed rows and of other rows, two sums per column, in cells.
 

@@ -138,7 +138,8 @@ class LaterPasses:
     def run(self, step: Step) -> tuple[Int64s, Int64s]:
         """Run a pass if its charge is covered.
 
-        Proof: "Gaussian noise is added to the weight of every member of S_k, with or without users"
+        Proof: "A released set consists of the coordinates that reach the threshold, so it is a function of one Gaussian
+        mechanism with mu = S / sigma."
 
         Returns:
             For a vote, the candidates that reach the lowest cutpoint, and the number of cutpoints that each candidate

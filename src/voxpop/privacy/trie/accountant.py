@@ -164,7 +164,7 @@ def direction_delta(
 ) -> float:
     """Return an upper bound on the delta in one direction, up to rounding.
 
-    Proof: "Then delta(epsilon) = F_1(e^epsilon)."
+    Proof: "Let F_i(c) be the largest value of (mass with the user) - c (mass without), over events of rounds i to L."
 
     Args:
         epsilon: The epsilon of the guarantee.
