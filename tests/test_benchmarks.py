@@ -93,6 +93,17 @@ def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
     assert "kernels/half.py changed" in repository.reasons()[0]
 
 
+def test_marks_of_proved_functions_keep_a_result_up_to_date(repository):
+    """The decorator `proved` returns its function unchanged. Other decorators are code."""
+    code = "def half(number):\n    return number / 2\n"
+    repository.commit(**{"src/voxpop/privacy.py": code})
+    repository.measure()
+    repository.commit(**{"src/voxpop/privacy.py": '@proved("adaptive.md#proof")\n' + code})
+    assert repository.reasons() == []
+    repository.commit(**{"src/voxpop/privacy.py": "@lru_cache(maxsize=64)\n" + code})
+    assert "privacy.py changed" in repository.reasons()[0]
+
+
 def test_texts_of_errors_keep_a_result_up_to_date(repository):
     """The condition of an error is code. Its text, the types of variables and pages are not."""
     code = "def half(number):\n    if number > 5:\n        raise ValueError('use at most 5')\n    return number\n"

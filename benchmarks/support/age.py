@@ -24,8 +24,9 @@ def source(root: Path) -> dict[str, object]:
 def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     """Return the files with code that differs from a commit.
 
-    Pages, comments, docstrings, imports, types and texts of errors do not count. A function, class or constant
-    that is deleted or moved to another of the files does not count either, because the rest computes the same.
+    Pages, comments, docstrings, marks of proved functions, imports, types and texts of errors do not count. A
+    function, class or constant that is deleted or moved to another of the files does not count either, because the
+    rest computes the same.
 
     Args:
         root: The folder of the repository.
@@ -73,7 +74,10 @@ def _definitions_of_blob(root: Path, blob: str) -> frozenset[str]:
 
 @cache
 def _definitions(text: str) -> frozenset[str]:
-    """Return the syntax trees of the statements of a file without docstrings, imports, types and texts of errors."""
+    """Return the syntax trees of the statements of a file.
+
+    They contain no docstrings, marks of proved functions, imports, types and texts of errors.
+    """
     tree = ast.parse(text)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -88,7 +92,12 @@ def _definitions(text: str) -> frozenset[str]:
             node.exc = node.cause = None
         if isinstance(node, ast.FunctionDef):
             node.returns = None
+            node.decorator_list = [each for each in node.decorator_list if not _is_mark(each)]
     return frozenset(ast.dump(node) for node in tree.body)
+
+
+def _is_mark(decorator: ast.expr) -> bool:
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Name) and decorator.func.id == "proved"
 
 
 def _untyped(node: ast.AST) -> ast.AST:
