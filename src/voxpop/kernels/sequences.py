@@ -15,6 +15,7 @@ import numpy as np
 from voxpop.kernels._jit import jit
 from voxpop.kernels.arrays import Bools, Floats, Int32s, Int64s, Uint64s
 from voxpop.kernels.numbering import count_pairs, slot_of, slots_for
+from voxpop.kernels.proved import proved
 from voxpop.kernels.uniform import uniform
 
 NOBODY = 1e-12
@@ -46,10 +47,13 @@ def count_documents(tokens: Int32s, user_start: Int64s, names: Int32s, documents
 
 
 @jit
+@proved("sequences.md#contexts")
 def cut_sequences(
     tokens: Int32s, user_start: Int64s, names: Int32s, chosen: Int64s, most: int, end: int, symbols: Int32s
 ) -> int:
     """Write the first `most` symbols of each user's sequence, followed by `end`.
+
+    Proof: "Tokens outside of the alphabet are removed, and the first L symbols are kept."
 
     Args:
         tokens: int32, the tokens, with -1 after each document.
@@ -93,8 +97,12 @@ def cut_sequences(
 
 
 @jit
+@proved("sequences.md#proof-for-grams")
 def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tuple[Int64s, Int64s]:
     """Count the pairs (node, next symbol) over all positions with a node, and number them in order of first appearance.
+
+    Proof: "So all nodes that p affects are on one path from the root, and p adds at most 1 to each of their
+    histograms."
 
     Args:
         symbols: int32, the symbol at each position.
@@ -110,16 +118,25 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
 
 
 @jit
+@proved("sequences.md#proof-for-grams")
 def enter_children(nodes: Int32s, child: Int32s) -> None:
-    """Replace the number of each pair with its node, or with -1 for a pair without a node."""
+    """Replace the number of each pair with its node, or with -1 for a pair without a node.
+
+    Proof: "An occurrence counted at v starts at some position p of S, and the gram of v is then a prefix of the symbols
+    from p."
+    """
     for position in range(nodes.size):
         if nodes[position] >= 0:
             nodes[position] = child[nodes[position]]
 
 
 @jit
+@proved("sequences.md#proof-for-contexts")
 def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
     """Assign the root, node 0, to every step except end marks after `most` symbols.
+
+    Proof: "An end is a step as well, so a sequence of K symbols or more has exactly K counted steps, and its end is not
+    counted."
 
     Therefore a sequence has at most `most` steps.
 
@@ -142,8 +159,11 @@ def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
 
 
 @jit
+@proved("sequences.md#proof-for-contexts")
 def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s, Int64s]:
     """Count the pairs (node, symbol) over all steps with a node.
+
+    Proof: "In each node of its path, the step adds 1 to one bin."
 
     Args:
         symbols: int32, the symbol at each position.
@@ -157,10 +177,13 @@ def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s,
 
 
 @jit
+@proved("sequences.md#proof-for-contexts")
 def lengthen_contexts(
     symbols: Int32s, nodes: Int32s, depth: int, width: int, keys: Int64s, longer: Int32s, others: Int32s
 ) -> None:
     """Move each step to the node of its context extended by the preceding symbol.
+
+    Proof: "So a step in a node is in exactly one of the node's children, if there are any."
 
     Args:
         symbols: int32, the symbol at each position.
@@ -378,8 +401,12 @@ def draw_contexts(
 
 
 @jit
+@proved("sequences.md#proof-for-contexts")
 def count_variety(symbols: Int32s, starts: Int64s, stops: Int64s, width: int, most: int) -> Int64s:
     """Count the distinct symbols, and the repetitions of the previous symbol, among the first symbols of sequences.
+
+    Proof: "each of its first F symbols adds 1 to one of the numbers or to none, because a repeated symbol has occurred
+    before and is not distinct"
 
     No symbol is counted twice, because a repeated symbol has already occurred in its sequence. Therefore a sequence
     changes the sum of both numbers by at most `most`.

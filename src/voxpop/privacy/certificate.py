@@ -187,8 +187,12 @@ def spend_of(certificate: Certificate) -> Expense | None:
 
 
 @lru_cache(maxsize=64)
+@proved("adaptive.md#shared-items")
 def mus_of(rounds: Rounds) -> tuple[float, ...]:
-    """Return the mu of every round, which is the ratio of the sensitivity to the sigma of the round."""
+    """Return the mu of every round, which is the ratio of the sensitivity to the sigma of the round.
+
+    Proof: "So the weights of the shared items move by at most S in l2."
+    """
     shown = []
     if rounds.first is not None:
         shares = calibrated_rule(rounds.first.bounding)
@@ -242,15 +246,22 @@ def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
     return _first_novel(first) + later
 
 
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def _first_novel(first: Threshold) -> float:
+    """Return the largest probability that the first round releases a novel item.
+
+    Proof: "Let d = 1 - Phi((threshold - w)/sigma)^|T|, the probability that an item of T is released"
+    """
     shares = calibrated_rule(first.bounding)
     threshold = first.threshold / shares.setting.unit
-    # d is the maximum over all counts of novel items, each of weight w.
     return release_probability(shares.novelty, first.noise, first.scale, threshold, shares.sensitivity)
 
 
+@proved("limit.md#proof")
 def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float]:
     """For one data set, return the probability that a novel item is released, and the mu without later releases.
+
+    Proof: "The caps are charged, not the rounds that ran, because otherwise the charge would depend on the data."
 
     If the certificate contains a choice, both numbers are the caps of the choice, regardless of the chosen entry
     (docs/privacy/limit.md).
@@ -290,7 +301,12 @@ def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
 
 
 @_delta.register
+@proved("adaptive.md#several-data-sets")
 def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
+    """Return the delta of adaptive rounds of all data sets, with later releases.
+
+    Proof: "All data sets have equal shares of mu^2 and d, and the numerical slack is charged n times."
+    """
     _ensure(len(set(proof.data_sets)) == len(proof.data_sets))
     if proof.rounds is not None:
         _ensure(proof.rounds.listed == proof.known and proved_tails(score_of(proof.rounds), proof.rounds.known))
@@ -310,9 +326,7 @@ def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
     """
     many = max(1, len(proof.data_sets))
     novel, mu = pair_of(proof, NEGLIGIBLE * claim.delta / many)
-    # mu^2 = the sum of S^2 / sigma^2 over all rounds and data sets (docs/privacy/adaptive.md, "Shared items").
     known = gaussian_delta(claim.epsilon, hypot(mu * sqrt(many), sqrt(_rest(proof.later))))
-    # Compute d + delta_G(epsilon; mu) from the numbers that are used.
     return min(1.0, (many * novel + known) * ROUNDING)
 
 
@@ -322,8 +336,12 @@ def slack_delta(slack: Slack, epsilon: float) -> float:
     return walk_slack(epsilon, slack.passes) + draws
 
 
+@proved("adaptive.md#what-follows")
 def _rest(later: Later | None) -> float:
-    """Return the cap on the mu^2 of later releases. Their parts add up exactly to this cap."""
+    """Return the cap on the mu^2 of later releases. Their parts add up exactly to this cap.
+
+    Proof: "Let the squares of their mu add up to at most M on every sequence of outcomes."
+    """
     if later is None:
         return 0.0
     cover = Fraction(0) if later.cover is None else Fraction(later.cover.columns) / Fraction(later.cover.sigma) ** 2
@@ -336,7 +354,12 @@ def _later_slack(later: Later | None, claim: Claim) -> float:
 
 
 @_delta.register
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def _threshold(proof: ThresholdProof, claim: Claim) -> float:
+    """Return the delta of a threshold, with later releases about released items.
+
+    Proof: "The plan takes the largest over all (|T|, w) that the weighting allows."
+    """
     first, shares = proof.first, calibrated_rule(proof.first.bounding)
     _ensure(first.scale > 0.0 and first.bounding.norm == (1 if first.noise == "laplace" else 2))
     _ensure(proof.later is None or first.noise == "gaussian")

@@ -273,7 +273,13 @@ def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -
     return min(most, float(least))
 
 
+@proved("composition.md#claim-1-fixed-budgets")
 def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guarantee]) -> float:
+    """Return the delta of all releases together, with and without a spend.
+
+    Proof: "On outcomes that are possible on both sides, the densities are 1 - D times those of a shifted Gaussian and
+    randomised responses."
+    """
     spends = [each.spend for each in spending if each.spend]
     hit = either([*(each.hit for each in spends), *(each.delta for each in plain)])
     if hit >= 1:
@@ -286,8 +292,11 @@ def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guaran
     return min(1.0, exact * ROUNDING + walk_slack(epsilon, MOST_PASSES) * len(spending))
 
 
+@proved("composition.md#claim-1-fixed-budgets")
 def _losses(epsilons: Sequence[float]) -> tuple[Floats, Floats]:
     """Return the possible sums of the losses of randomised responses, never rounded down, and their probabilities.
+
+    Proof: "More than 4,096 different values of L are rounded up to a grid."
 
     The probabilities apply if the user is in the data.
     """

@@ -65,8 +65,12 @@ class CumulativeScore:
     margin: float = 0.0
 
     @property
+    @proved("adaptive.md#the-mechanism")
     def spreads(self) -> Floats:
-        """The standard deviation of the sum c_1 N + ... + c_r N after each round."""
+        """The standard deviation of the sum c_1 N + ... + c_r N after each round.
+
+        Proof: "both in standard deviations of the noise in S_r"
+        """
         return np.asarray(np.sqrt(np.cumsum(np.square(self.parts))), np.float64)
 
 
@@ -176,8 +180,12 @@ per level.
 """
 
 
+@proved("known.md#the-mechanism")
 def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> CumulativeScore:
-    """Return rounds that release a listed item at the given level (counted from 0) and above."""
+    """Return rounds that release a listed item at the given level (counted from 0) and above.
+
+    Proof: "They have m levels l = 0, ..., m - 1, with thresholds t_r + l h in round r."
+    """
     thresholds = tuple(lowest + level * known.step for lowest in known.lowest)
     return replace(rounds, thresholds=thresholds, drop_thresholds=known.drops)
 
@@ -212,8 +220,12 @@ def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
     )
 
 
+@proved("adaptive.md#novel-items")
 def any_release(rounds: CumulativeScore, pool: int) -> float:
     """Bound the probability in `novel_release` without using drop thresholds and caps.
+
+    Proof: "It is W times the sum, over all rounds, of the probability that an item with weight 1 in every round reaches
+    the threshold."
 
     The bound treats each item of the pool as having a weight of 1 in every round. It is far above the bound of
     `novel_release`, but it takes hardly any time, and it is sufficient if thresholds are high for other reasons.
@@ -273,8 +285,12 @@ class _Grid:
         near, far = padded[rows, columns], padded[rows, columns + 1]
         return np.asarray(near * (1 - parts) + far * (parts + self._bulge(number)))
 
+    @proved("adaptive.md#novel-items")
     def shown(self, number: int, later: Floats) -> Floats:
         """Return G at each point.
+
+        Proof: "Let G_r(w) be the expectation of V_(r+1)(S + c_r (mu_r w + N)), where V counts as 1 from the threshold
+        on and as 0 below the drop threshold."
 
         G is the expectation of the later value, as a function of the cumulative score before a round's noise.
 
@@ -317,12 +333,20 @@ class _Grid:
         """
         return self._step**2 / (8 * self._rounds.parts[number] ** 2)
 
+    @proved("adaptive.md#novel-items")
     def _reaches(self, number: int, level: float) -> Floats:
-        """Return P(score + noise of a round >= level) at each point."""
+        """Return P(score + noise of a round >= level) at each point.
+
+        Proof: "The noise of the item is normal given the past and the weights of the round."
+        """
         return np.asarray(ndtr((self.points - level) / self._rounds.parts[number]))
 
+    @proved("adaptive.md#what-integers-and-doubles-change")
     def _mixed(self, number: int, first: int, rises: Floats) -> Floats:
-        """Return the product of one distribution's rises and the matrix of `_risen`, which is not constructed."""
+        """Return the product of one distribution's rises and the matrix of `_risen`, which is not constructed.
+
+        Proof: "Straight lines are integrated in closed form, and sums have no negative terms."
+        """
         count = len(self.points)
         if not rises.size:
             return np.zeros((1, count))
@@ -330,8 +354,12 @@ class _Grid:
         begin = count - first - rises.size
         return np.convolve(self._means(number)[begin : begin + count + rises.size - 1], rises, "valid")[None]
 
+    @proved("adaptive.md#what-integers-and-doubles-change")
     def _risen(self, number: int, first: int, last: int) -> Floats:
-        """Return the mean probability of reaching a level of a cell, by cell (`first` to `last`) and by point."""
+        """Return the mean probability of reaching a level of a cell, by cell (`first` to `last`) and by point.
+
+        Proof: "Straight lines are integrated in closed form, and sums have no negative terms."
+        """
         count, means = len(self.points), self._means(number)
         # If the drop threshold and the threshold lie between the same two points, there is no cell, and `last` is one
         # less than `first`.
@@ -340,15 +368,23 @@ class _Grid:
         np.copyto(room, sliding_window_view(means, count)[count - last : count - first][::-1])
         return room
 
+    @proved("adaptive.md#what-integers-and-doubles-change")
     def _means(self, number: int) -> Floats:
-        """Return the mean probability of reaching a level that is d - 1 to d points below, for d from 1 - points on."""
+        """Return the mean probability of reaching a level that is d - 1 to d points below, for d from 1 - points on.
+
+        Proof: "Straight lines are integrated in closed form, and sums have no negative terms."
+        """
         count, part = len(self.points), self._rounds.parts[number]
         over = _hinge(np.asarray(self._step * np.arange(-count, count + 1) / part, np.float64))
         return np.asarray(np.diff(over) * part / self._step)
 
 
+@proved("adaptive.md#what-integers-and-doubles-change")
 def _hinge(values: Floats) -> Floats:
-    """Return E max(0, v + N(0, 1))."""
+    """Return E max(0, v + N(0, 1)).
+
+    Proof: "Straight lines are integrated in closed form, and sums have no negative terms."
+    """
     return np.asarray(values * ndtr(values) + np.exp(-np.square(values) / 2) / sqrt(2 * pi))
 
 

@@ -36,8 +36,11 @@ from voxpop.privacy.sampling import gumbel_cells, noisy_cells
 from voxpop.privacy.secret import TEXT, Source
 
 
+@proved("optimal-selection.md#what-integers-and-doubles-change")
 def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple[Floats, Floats]:
     """Return the probability that an item is released, and the probability that it is not, for each count.
+
+    Proof: "Both branches have a closed form, which is computed in eighty digits for every distinct count"
 
     Args:
         epsilon: The epsilon of the release, more than 0.
@@ -177,8 +180,13 @@ class ThresholdRule:
     threshold_units: int
     unit: float
 
+    @proved("randomness.md#exact-decisions")
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
-        """See `Rule`."""
+        """See `Rule`.
+
+        Proof: "Item u is released with probability p = Phi((weight - threshold)/sigma), or its Laplace or optimal
+        counterpart."
+        """
         # Shape (items,), the distance of each weight below the threshold, in noise scales. The difference is exact.
         missing = (self.threshold_units - weights) * self.unit / self.scale
         # Compute the smaller of the two probabilities directly, so that it keeps its precision.
@@ -186,8 +194,13 @@ class ThresholdRule:
         below = missing > 0
         return np.where(below, tail, 1 - tail), np.where(below, 1 - tail, tail)
 
+    @proved("randomness.md#exact-decisions")
     def exact(self, weight: int) -> Any:
-        """See `Rule`."""
+        """See `Rule`.
+
+        Proof: "Item u is released with probability p = Phi((weight - threshold)/sigma), or its Laplace or optimal
+        counterpart."
+        """
         units = precise.number(int(weight) - self.threshold_units)
         distance = units * precise.number(self.unit) / precise.number(self.scale)
         below = precise.normal_below if self.noise == "gaussian" else precise.laplace_below
@@ -250,8 +263,11 @@ class FixedRule:
         return self.chance
 
 
+@proved("randomness.md#exact-decisions")
 def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISION_BAND) -> Bools:
     """Release each item with the probability of its rule.
+
+    Proof: "A 128-bit uniform number U decides: the item is released if U < p 2^128."
 
     Args:
         rule: The probability that an item is released, given its weight.
@@ -324,8 +340,11 @@ class ReleaseDecisions(Opening):
     secret: Source
     purpose: str
 
+    @proved("randomness.md#exact-decisions")
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
         """Return whether each item is released.
+
+        Proof: "A 128-bit uniform number U decides: the item is released if U < p 2^128."
 
         Args:
             weights: The weights in units of the grid.
@@ -411,8 +430,12 @@ class CellNoise(Opening):
     secret: Source
     purpose: str
 
+    @proved("randomness.md#what-integers-and-doubles-change")
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return the noisy weight of each name, in cells."""
+        """Return the noisy weight of each name, in cells.
+
+        Proof: "are whole numbers or cells of a public grid, drawn by exact inversion of the same bits"
+        """
         draws: Any = self.secret.draws(self.purpose, names.astype(np.uint64), 0)
         return noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
 
@@ -439,8 +462,12 @@ class GumbelNoise(Opening):
     secret: Source
     purpose: str
 
+    @proved("top.md#the-mechanism")
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return the noisy count of each name, in cells."""
+        """Return the noisy count of each name, in cells.
+
+        Proof: "Each u_i gets Gumbel noise of the public rate r, rounded to a public grid."
+        """
         return gumbel_cells(weights, self.rate, self.unit, self.secret.draws(self.purpose, names.astype(np.uint64), 0))
 
     def restricted(self) -> "GumbelNoise":
@@ -448,8 +475,12 @@ class GumbelNoise(Opening):
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 
+@proved("randomness.md#independent-draws")
 def draws_of(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> Uint64s:
     """Return the bits of items, uint64 (items, 2).
+
+    Proof: "A single word is identified by its bytes, a longer gram by the ranks of its two parts among earlier released
+    grams"
 
     Draws identify items by their bytes if `texts` is given, and by their numbers otherwise.
     """

@@ -36,8 +36,11 @@ _LARGE_A = 5.0  # for larger a, delta is near 1 - e^(log ratio), and e^(a^2/2) i
 _FAR = -200.0  # for smaller x, the slope itself loses precision, and its asymptotic series is accurate to 2e-12
 
 
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
     """Return the natural logarithm of the delta of Gaussian mechanisms, for arrays.
+
+    Proof: "where delta_G(epsilon; m) = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m), for any real epsilon"
 
     Args:
         epsilon: Any real numbers.
@@ -300,8 +303,11 @@ def cells(limit: int) -> tuple[Floats, Floats]:
     return np.concatenate([[1.0], most[:-1] + 1]), most
 
 
+@proved("set-union.md#what-integers-and-doubles-change")
 def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
     """Return the cases that determine the threshold.
+
+    Proof: "Therefore t novel items weigh at most S t^(-1/p) each"
 
     A case is a number of novel items and the largest weight of each item.
 
@@ -345,10 +351,13 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
     return float(np.max(weights + scale * exceeded_with(noise, each)))
 
 
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def release_probability(
     novelty: UniqueItems, noise: Noise, scale: float, threshold: float, sensitivity: float
 ) -> float:
     """Return an upper bound on the probability that any novel item reaches the threshold.
+
+    Proof: "Let d = 1 - Phi((threshold - w)/sigma)^|T|, the probability that an item of T is released"
 
     Args:
         novelty: The weights that the weighting allows.

@@ -176,8 +176,11 @@ class IndividualFilter:
         """
         return self._part * cost
 
+    @proved("individual.md#the-mechanism")
     def charge(self, cost: int, sensitivity: float, rates: tuple[int, ...] | None = None) -> Charge:
         """Return the charge of a pass. It is public, so it must not depend on the remaining budgets of users.
+
+        Proof: "the noise sigma_t, at least S_t / sqrt(m_t), where m_t is the mu^2 of p_t parts of M"
 
         Args:
             cost: The charge for a user with bound 1, in parts of the cap.

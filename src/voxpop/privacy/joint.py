@@ -116,8 +116,11 @@ def joint_delta(
 
 
 @lru_cache(maxsize=4)
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     """Return cases that cover all weights that the weighting allows.
+
+    Proof: "The plan takes the largest over all (|T|, w) that the weighting allows. This maximum is certified."
 
     Args:
         novelty: The weights that the weighting allows, not of shape `any`.
@@ -158,7 +161,12 @@ def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     return Cases(spread.ravel(), weight.ravel(), (sensitivity**2 - squares).ravel())
 
 
+@proved("set-union.md#what-integers-and-doubles-change")
 def _fixed_cases(novelty: UniqueItems) -> Cases:
+    """Return the cases of a fixed weight, for each number of novel items.
+
+    Proof: "limit - t shared items have the square w^2 each"
+    """
     fewest, most = cells(novelty.limit)
     return Cases(most, np.full(len(most), novelty.least), (novelty.limit - fewest) * novelty.least**2)
 
@@ -175,7 +183,13 @@ def _even_pairs(held: Floats, novel: Floats, sensitivity: float) -> Cases:
     return Cases(novel, sensitivity / np.sqrt(held), sensitivity**2 * (held - novel) / held)
 
 
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def _symmetric_cases(limit: int, least: float, sensitivity: float) -> Cases:
+    """Return cells that cover all equal weights of novel items, for each number of these items.
+
+    Proof: "For policies, the range of w is divided into cells, and each is covered by its largest d and largest m,
+    because delta increases with both."
+    """
     fewest, most = cells(limit)
     few = fewest <= 8
     parts = [
@@ -185,10 +199,14 @@ def _symmetric_cases(limit: int, least: float, sensitivity: float) -> Cases:
     return Cases(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
+@proved("set-union.md#gaussian-noise-the-joint-bound")
 def _share_cells(
     fewest: Floats, most: Floats, least: float, sensitivity: float, shares: int
 ) -> tuple[Floats, Floats, Floats]:
     """Return cells of s = t w^2 for each number of novel items, from the smallest s to S^2.
+
+    Proof: "For policies, the range of w is divided into cells, and each is covered by its largest d and largest m,
+    because delta increases with both."
 
     They are finer at the low end.
     """
@@ -264,6 +282,7 @@ def laplace_round(epsilon: float, novel: float, scale: float, sensitivity: float
     return novel if Fraction(sensitivity) / Fraction(scale) <= Fraction(epsilon) else 1.0
 
 
+@proved("randomness.md#exact-decisions")
 def threshold_delta(
     novelty: UniqueItems,
     noise: Noise,
@@ -274,6 +293,8 @@ def threshold_delta(
     mu_rest: float = 0.0,
 ) -> float:
     """Return a certified upper bound on delta for one thresholded round, including numerical slack.
+
+    Proof: "Therefore (1 + e^epsilon) 2^31 2^-128 is charged to delta."
 
     Args:
         novelty: The weights that the weighting allows.

@@ -156,8 +156,12 @@ class PartNumbers(Opening):
         two = self._noisy(weights & ((1 << PART_BITS) - 1), FEW_KEYS, texts)
         return np.where(2 * one + two >= self.parts.threshold, np.maximum(one + two, 1), 0)
 
+    @proved("keys.md#users-in-parts")
     def _noisy(self, users: Int64s, held: int, texts: Texts) -> Int64s:
-        """Return the noisy number of users with this number of keys."""
+        """Return the noisy number of users with this number of keys.
+
+        Proof: "Every key with n1 + n2 > 0 gets independent integer Laplace noise z1 of rate 2 r and z2 of rate r."
+        """
         purpose, (content, starts) = f"{self.purpose} of {held}", texts
 
         def more(row: int, turn: int) -> int:

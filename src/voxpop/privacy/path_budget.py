@@ -12,6 +12,7 @@ import numpy as np
 
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.opening import Opening
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Source
@@ -72,8 +73,12 @@ class PathBudget:
     shares: list[Share] = field(default_factory=lambda: [Share(Fraction(0), Fraction(0))])
     _numbers: dict[tuple[int, Fraction], int] = field(default_factory=dict)
 
+    @proved("sequences.md#proof-for-contexts")
     def spend(self, above: int, part: Fraction) -> int:
-        """Return the number of a child's share, which is a part of the remaining budget on its path."""
+        """Return the number of a child's share, which is a part of the remaining budget on its path.
+
+        Proof: "On a path of nodes, shares add up to at most 1 - s1 - s2, because each is a part of the rest."
+        """
         if (above, part) not in self._numbers:
             before = self.shares[above].after
             # The share is s(v) = (1 - spent) part, so the shares on a path add up to at most 1
@@ -85,12 +90,19 @@ class PathBudget:
             self.shares.append(share)
         return self._numbers[above, part]
 
+    @proved("sequences.md#proof-for-contexts")
     def of_users(self, bins: int, sensitivity: int) -> "PathBudget":
-        """Return a copy of the accounts for a histogram with this number of bins and this sensitivity."""
+        """Return a copy of the accounts for a histogram with this number of bins and this sensitivity.
+
+        Proof: "So both statistics contribute at most epsilon (s1 + s2)."
+        """
         return replace(self, limits=replace(self.limits, alphabet=bins - 1, max_length=sensitivity))
 
+    @proved("sequences.md#contexts")
     def count_first(self, steps: int) -> None:
         """From now on, count only this number of steps from the start of each sequence.
+
+        Proof: "Then histograms of sensitivity K are released level by level."
 
         This number is then the sensitivity.
         """
@@ -100,8 +112,13 @@ class PathBudget:
         """Return the remaining fraction of epsilon of the path down to and including a node."""
         return 1 - self.shares[number].after
 
+    @proved("sequences.md#contexts")
     def rate(self, number: int) -> Fraction:
-        """Return the exact ratio of epsilon to sensitivity for a node's noise."""
+        """Return the exact ratio of epsilon to sensitivity for a node's noise.
+
+        Proof: "Noise is an integer X with P(X = k) proportional to exp(-|k| r), where r = epsilon s / sensitivity for a
+        share s."
+        """
         # r = epsilon s / L. The sensitivity L is the maximum number of steps or start positions per user.
         return self.limits.epsilon * self.shares[number].own / self.limits.max_length
 
@@ -126,8 +143,12 @@ class StepsRule:
     per_noise: Fraction
     usual: int | None = None
 
+    @proved("sequences.md#contexts")
     def classes(self, lengths: Int64s, first: Int64s, rate: Fraction) -> Int64s:
         """Return the noisy number of sequences by class, up to the maximum drawn length, from released numbers only.
+
+        Proof: "the length M up to which sequences are drawn is a function of the released lengths and the scale of
+        their noise"
 
         The last class contains all sequences of at least its first length, which is the maximum length that is drawn.
 
@@ -147,8 +168,11 @@ class StepsRule:
         # After the last class that noise alone does not explain, one more class follows with its released number.
         return np.array([*counts[:last], counts[last] if last == kept else tails[last]], np.int64)
 
+    @proved("sequences.md#contexts")
     def steps(self, limits: Limits, first: Int64s, lengths: Int64s) -> int:
         """Return the number of steps that are counted from the start of each sequence, from released numbers only.
+
+        Proof: "K is a function of the released lengths, of M, of epsilon and of the size of the alphabet."
 
         If more steps are counted, fewer are omitted, but the noise is larger, because it is proportional to their
         number.
@@ -228,8 +252,12 @@ class ContextNoise(Opening):
         """The number of counts of a node."""
         return self.paths.limits.alphabet + 1
 
+    @proved("sequences.md#contexts")
     def __call__(self, keys: Int64s, counts: Int64s) -> Int64s:
         """Add noise to the counts of all bins.
+
+        Proof: "Noise is an integer X with P(X = k) proportional to exp(-|k| r), where r = epsilon s / sensitivity for a
+        share s. All bins are released, including empty bins."
 
         Every bin is released, including bins without users. The end mark also has a bin. A sequence has at most
         `max_length` steps, because the end after `max_length` symbols is not counted.

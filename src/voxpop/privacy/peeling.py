@@ -144,8 +144,12 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
     return low
 
 
+@proved("top.md#what-integers-and-doubles-change")
 def _lost(epsilon: float, candidates: int) -> float:
-    """Return the cost, on both sides, of draws that need more than 128 bits."""
+    """Return the cost, on both sides, of draws that need more than 128 bits.
+
+    Proof: "For the exceptions, delta is charged m 2^-77 (1 + e^epsilon)."
+    """
     return candidates * LOST * (1.0 + exp(min(epsilon, _LARGEST_EPSILON)))
 
 

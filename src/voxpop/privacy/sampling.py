@@ -53,6 +53,7 @@ class Tail:
     exact: Callable[[Any], tuple[Any, Any]]
 
 
+@proved("sequences.md#what-integers-and-doubles-change")
 def invert(
     tail: Tail,
     draws: Uint64s,
@@ -62,6 +63,8 @@ def invert(
     band: float = SAMPLING_BAND,
 ) -> Int64s:
     """Return the value of a variable for each row of uniform bits.
+
+    Proof: "Noise is the inverse of the exact tail at 128 uniform bits, with further bits if 128 bits allow two values."
 
     Args:
         tail: The tail of the distribution.
@@ -116,8 +119,12 @@ def further_bits(secret: Source, purpose: str, first: Int64s, second: Int64s) ->
     return more
 
 
+@proved("sequences.md#what-integers-and-doubles-change")
 def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int], int]) -> int:
-    """Return the value by a comparison in many digits. Further bits are drawn as long as two values are possible."""
+    """Return the value by a comparison in many digits. Further bits are drawn as long as two values are possible.
+
+    Proof: "Noise is the inverse of the exact tail at 128 uniform bits, with further bits if 128 bits allow two values."
+    """
     bits, rounds = _WORD_BITS, 0
     while True:
         settled = _between(tail, value, bits)
@@ -127,8 +134,12 @@ def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int],
         value, bits = (value << _WORD_BITS) | more(row, rounds), bits + _WORD_BITS
 
 
+@proved("sequences.md#what-integers-and-doubles-change")
 def _between(tail: Tail, value: int, bits: int) -> int | None:
-    """Return the value of the variable if it is constant on [value, value + 1) / 2^bits, and None otherwise."""
+    """Return the value of the variable if it is constant on [value, value + 1) / 2^bits, and None otherwise.
+
+    Proof: "Noise is the inverse of the exact tail at 128 uniform bits, with further bits if 128 bits allow two values."
+    """
     context = _context(3 * bits)
     rate, offset = tail.exact(context)
     # The place decreases in U, so the upper end of the interval has the smallest value.
@@ -186,8 +197,11 @@ def laplace_noise(rate: Fraction, secret: Source, purpose: str, first: Int64s, s
     return laplace_of(rate, draws, further_bits(secret, purpose, first, second))
 
 
+@proved("sequences.md#contexts")
 def laplace_of(rate: Fraction, draws: Uint64s, more: Callable[[int, int], int]) -> Int64s:
     """Return the noise that uniform bits determine.
+
+    Proof: "Noise is an integer X with P(X = k) proportional to exp(-|k| r)"
 
     Args:
         rate: The exact ratio of epsilon to sensitivity, more than 0.
@@ -203,8 +217,11 @@ def laplace_of(rate: Fraction, draws: Uint64s, more: Callable[[int, int], int]) 
     return np.where(positive, magnitude, -magnitude)
 
 
+@proved("sequences.md#proof-for-grams")
 def laplace_tail(rate: Fraction) -> Tail:
     """Return the one-sided tail, P(X >= m) = P(X <= -m) = exp(-rate m) / (1 + exp(-rate)) for m >= 1.
+
+    Proof: "For integers a, b and every k, P(X = k - a) is at most exp(r |a - b|) P(X = k - b)."
 
     Args:
         rate: The rate of the noise, more than 0.
@@ -239,8 +256,11 @@ LOST: Final = 2.0**-77
 """
 
 
+@proved("top.md#what-integers-and-doubles-change")
 def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int64s:
     """Return counts plus Gumbel noise, rounded to whole cells (halves are rounded up).
+
+    Proof: "Noise is -ln(E) / r in doubles, from 128 uniform bits, rounded to multiples of 2^-28 users."
 
     Args:
         weights: int64, the counts, in units; below 2^33 as counts.
@@ -292,8 +312,12 @@ affects one draw in 2^27.
 """
 
 
+@proved("randomness.md#what-integers-and-doubles-change")
 def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> Int64s:
     """Return weights plus Gaussian noise, rounded to whole cells (halves are rounded up).
+
+    Proof: "Doubles, with a relative error of at most 2^-42, are used if the relative distance of the value to a border
+    of two cells is above 2^-36."
 
     Args:
         weights: int64, the weights, in units.
@@ -322,8 +346,13 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
     return cells
 
 
+@proved("randomness.md#what-integers-and-doubles-change")
 def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> tuple[Floats, Floats, Floats]:
-    """Return the noisy weights plus half a cell, their sizes (both in cells), and the words from the nearer end."""
+    """Return the noisy weights plus half a cell, their sizes (both in cells), and the words from the nearer end.
+
+    Proof: "Doubles, with a relative error of at most 2^-42, are used if the relative distance of the value to a border
+    of two cells is above 2^-36."
+    """
     # Use only the upper 64 of 128 bits. Except in the tails, the lower bits change a deviation by less than BORDER.
     words = draws[:, 0].astype(np.float64)
     upper = draws[:, 0] >= np.uint64(1 << 63)
@@ -336,8 +365,12 @@ def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
     return values, size, ends
 
 
+@proved("randomness.md#what-integers-and-doubles-change")
 def _exact(weight: int, sigma: float, unit: int, cell: int, words: Uint64s) -> Any:
-    """Return the noisy weight plus half a cell, in cells, computed in eighty digits."""
+    """Return the noisy weight plus half a cell, in cells, computed in eighty digits.
+
+    Proof: "Eighty digits are used otherwise, and also for the first and last 2^36 of 2^64 values of the bits."
+    """
     # (2 u + 1) / 2^129 is the middle of the interval that 128 bits determine, and it is never 0 or 1.
     uniform = precise.number(2 * ((int(words[0]) << 64) | int(words[1])) + 1) / precise.number(1 << 129)
     deviation: Any = precise.normal_quantile(uniform)

@@ -35,8 +35,13 @@ MOST_REACH: Final = 1 << 12
 _DRAW_BITS: Final = 128
 
 
+@proved("keys.md#one-number-per-key")
 def _scale_inside(noise: KeyNoise) -> Any:
-    """Return C, the factor that makes all probabilities add up to 1, in eighty digits."""
+    """Return C, the factor that makes all probabilities add up to 1, in eighty digits.
+
+    Proof: "Every key with n > 0 gets separate noise z on -j, ..., j with p(z) = C e^(-rate |z|) for |z| < j and p(-j) =
+    p(j) = end."
+    """
     ratio = context.exp(-number(noise.rate.numerator) / noise.rate.denominator)
     # This is the sum of e^(-rate |z|) over |z| < j.
     weight = 2 * (1 - ratio**noise.reach) / (1 - ratio) - 1
@@ -180,8 +185,13 @@ class _NoiseTable:
 
 
 @lru_cache(maxsize=64)
+@proved("keys.md#what-integers-change")
 def _noise_table(noise: KeyNoise) -> _NoiseTable:
-    """Return the probabilities that the noise is at least z, for z from j down to 1 - j, and the bounds of the coin."""
+    """Return the probabilities that the noise is at least z, for z from j down to 1 - j, and the bounds of the coin.
+
+    Proof: "The probabilities of the truncated noise are computed in eighty digits, and rounded to whole multiples of
+    2^-128."
+    """
     with precise.ALONE:
         whole, reach = number(2) ** _DRAW_BITS, noise.reach
         ratio = context.exp(-number(noise.rate.numerator) / noise.rate.denominator)
@@ -207,8 +217,12 @@ def _halves_of(values: tuple[int, ...]) -> tuple[Uint64s, Uint64s]:
     return upper, np.array([value & ((1 << 64) - 1) for value in values], np.uint64)
 
 
+@proved("keys.md#what-integers-change")
 def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
     """Return y - j + 1 for released keys and 0 for all other keys.
+
+    Proof: "One draw of 128 bits determines z and the coin. A key of n users is released if the draw is below P(z > j -
+    n) + coin p(j - n)."
 
     Args:
         noise: The noise of one key.
@@ -319,8 +333,13 @@ class WholeNoise(Opening):
     secret: Source
     purpose: str
 
+    @proved("keys.md#the-mechanism")
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return the noisy number of each name."""
+        """Return the noisy number of each name.
+
+        Proof: "Integer Laplace noise of rate choosing is added to every class: P(k) is proportional to e^(-choosing
+        |k|)."
+        """
         return weights + laplace_noise(self.rate, self.secret, self.purpose, names, np.zeros_like(names))
 
     def restricted(self) -> "WholeNoise":

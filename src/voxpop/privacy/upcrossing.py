@@ -94,20 +94,31 @@ def proved_levels(proof: NightsProof) -> bool:
     return all(tail >= night_tail(proof, known, level) for level, tail in enumerate(known.tails))
 
 
+@proved("series.md#public-lists")
 def night_tail(proof: NightsProof, known: NightLevels, level: int) -> float:
-    """Return an upper bound on the probability that noise alone reaches a level (counted from 0) on any night."""
+    """Return an upper bound on the probability that noise alone reaches a level (counted from 0) on any night.
+
+    Proof: "p_l is at least the probability that noise alone reaches level l on any of the T nights"
+    """
     scores = np.array(known.lowest) + level * np.array(known.steps)
     return ever_reached(spreads_of(proof.factors, proof.sigmas, proof.cell, proof.bits), exact_scores(proof, scores))
 
 
+@proved("series.md#p0")
 def spreads_of(factors: Sequence[int], sigmas: Sequence[float], cell: int, bits: int) -> Floats:
-    """Return the standard deviation that the noise of each night adds to the score."""
+    """Return the standard deviation that the noise of each night adds to the score.
+
+    Proof: "where E_t is the score in standard deviations"
+    """
     found: Floats = np.multiply(factors, sigmas) / (cell * 2.0**-bits)
     return found
 
 
+@proved("series.md#what-integers-and-doubles-change")
 def exact_scores(proof: NightsProof, scores: Sequence[int] | Int64s) -> Floats:
     """Return lower bounds on the exact scores of items whose rounded scores reach these numbers, by night.
+
+    Proof: "Thresholds are moved by this amount before p0 and p_l are bounded."
 
     A score of rounded readings differs from the exact score by at most half a factor per night.
     """
@@ -135,8 +146,11 @@ class NightReading(Opening):
     cell: int
     secret: Source
 
+    @proved("series.md#the-mechanism")
     def __call__(self, weights: Int64s, names: Uint64s, scores: Int64s) -> Int64s:
         """Return the exact scores after the night.
+
+        Proof: "Its score is f_1 y_1 + ... + f_t y_t."
 
         Args:
             weights: int64 (items,), the weights, in units; 0 for items without weight.

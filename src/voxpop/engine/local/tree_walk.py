@@ -7,6 +7,7 @@ import numpy as np
 from voxpop.engine.contract import CountKind
 from voxpop.errors import InternalError
 from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.kernels.proved import proved
 from voxpop.kernels.sequences import (
     count_children,
     count_following,
@@ -45,8 +46,12 @@ class MemoryTreeWalk:
         """Return the keys of the symbols that follow contexts, and their counts."""
         return count_following(self.symbols, self.places, self._width)
 
+    @proved("sequences.md#proof-for-contexts")
     def count_lengths(self, first: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the length classes that occur, and the number of sequences in each class."""
+        """Return the length classes that occur, and the number of sequences in each class.
+
+        Proof: "The sequence is in one class of length, because all classes up to L are released."
+        """
         return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
 
     def count_variety(self, given: Int64s) -> tuple[Int64s, Int64s]:
@@ -56,8 +61,12 @@ class MemoryTreeWalk:
         counts = count_variety(self.symbols, starts[:-1], starts[1:] - 1, self._width - 1, most)
         return np.arange(bins), counts[:bins]
 
+    @proved("sequences.md#proof-for-contexts")
     def count_first(self, steps: int) -> None:
-        """Count only the first steps of each sequence; see `TreeWalk.count_first`."""
+        """Count only the first steps of each sequence; see `TreeWalk.count_first`.
+
+        Proof: "Let S be the set of the first K steps of the extra user's sequence, so |S| <= K."
+        """
         starts = self._starts
         place = np.arange(self.symbols.size) - np.repeat(starts[:-1], np.diff(starts))
         self.places[place >= steps] = -1
@@ -102,8 +111,12 @@ class GramWalk:
         noisy: Int64s = opened(noise, self._keys, counts)
         return noisy
 
+    @proved("sequences.md#proof-for-grams")
     def enter(self, entries: Int64s, size: int) -> None:
         """Continue with longer grams, in the given order. Positions without a longer gram are excluded.
+
+        Proof: "An occurrence counted at v starts at some position p of S, and the gram of v is then a prefix of the
+        symbols from p."
 
         Args:
             entries: The new grams as gram * width + symbol, with grams of the last count.
@@ -115,6 +128,11 @@ class GramWalk:
         self._depth += 1
 
 
+@proved("sequences.md#proof-for-grams")
 def _opened(symbols: Int32s, end: int) -> Int32s:
-    """Return int32 by position: 0 for the root (the empty gram that starts there), and -1 for end marks."""
+    """Return int32 by position: 0 for the root (the empty gram that starts there), and -1 for end marks.
+
+    Proof: "A symbol starts at each of at most L positions. The end mark is only ever the last symbol of a gram, and the
+    root has no bin for it"
+    """
     return np.where(symbols == end, -1, 0).astype(np.int32)

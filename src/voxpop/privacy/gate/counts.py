@@ -98,8 +98,12 @@ class CountsGate(Gate[CountsProof]):
         if not self.proof.classes_sigma:
             self.proof = replace(self.proof, chosen=0)
 
+    @proved("counts.md#the-choice-of-the-limit")
     def classes(self, edges: tuple[int, ...]) -> Int64s:
         """Return the noisy number of users in each class. One user changes one class by one.
+
+        Proof: "The class is a function of the user's own data and of S, so one user moves the counts by one unit
+        vector."
 
         Args:
             edges: The numbers of words at which the next class begins.
@@ -114,15 +118,24 @@ class CountsGate(Gate[CountsProof]):
         counts: Int64s = weights.measured(noise, 1 + len(edges))
         return counts
 
+    @proved("counts.md#the-choice-of-the-limit")
     def choose(self, place: int) -> None:
-        """Choose the limits at an index of the menu. The index must follow from the noisy classes."""
+        """Choose the limits at an index of the menu. The index must follow from the noisy classes.
+
+        Proof: "Given the noisy counts, the limits are the same with and without the user."
+        """
         self._begin("choose", "classes")
         if not 0 <= place < len(self.proof.menu):
             raise refused("a limit was chosen that the certificate does not contain")
         self.proof = replace(self.proof, chosen=place)
 
+    @proved("counts.md#the-mechanism")
     def counted(self) -> Int64s:
-        """Return the noisy number of users of each gram of the next length, in the order of the list."""
+        """Return the noisy number of users of each gram of the next length, in the order of the list.
+
+        Proof: "Gaussian noise of the same sigma is added to the sum of shares of every gram of S, with or without
+        users"
+        """
         listed = self._next
         if listed is None:
             raise refused("more lengths would be counted than there are lists")
@@ -204,8 +217,11 @@ class KeysGate(Gate[KeysProof]):
         counts: Int64s = sizes.measured(noise, len(self.proof.edges) + 1)
         return counts
 
+    @proved("keys.md#charges")
     def choose(self, place: int) -> None:
         """Choose the entry at an index of the menu.
+
+        Proof: "Given the noisy numbers of users in classes, both collections run the same entry."
 
         The index must follow from the noisy classes. Rounds have the last index.
         """
@@ -302,8 +318,12 @@ class KeysGate(Gate[KeysProof]):
             raise refused(f"{what} would be counted that the chosen entry does not contain")
         return self.proof.parts
 
+    @proved("keys.md#charges")
     def rounds(self) -> AdaptiveGate:
-        """Return the gate of rounds and counts, if they were chosen."""
+        """Return the gate of rounds and counts, if they were chosen.
+
+        Proof: "Given the classes, rounds and counts have, for every epsilon' > 0, at most the delta"
+        """
         self._begin("rounds", "choose")
         if self._inner is None or self.proof.chosen != self._first_of_rounds:
             raise refused("rounds would run that the chosen entry does not contain")

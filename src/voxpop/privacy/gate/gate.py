@@ -64,8 +64,12 @@ class Gate(Generic[AnyProof]):
         return Certificate(self._claim, proof).to_json(), json.dumps(self._transcript, sort_keys=True, allow_nan=False)
 
 
+@proved("known.md#the-mechanism")
 def empty_by_level(known: KnownLevels | NightLevels) -> Floats:
-    """Return N p_l, a bound on the expected number of listed items without users that reach each level."""
+    """Return N p_l, a bound on the expected number of listed items without users that reach each level.
+
+    Proof: "The listed items of level l or higher are released for the lowest level l with N p_l <= eta R_l."
+    """
     bounds: Floats = np.multiply(known.tails, known.listed.size) * ROUNDING
     return bounds
 

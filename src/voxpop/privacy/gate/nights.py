@@ -52,19 +52,32 @@ class NightsGate(Gate[NightsProof]):
         pools.take(corpus, self._secret, night, self.proof.pool, WHOLE, known)
         pools.pay(night_charge(self.proof, night), states, since)
 
+    @proved("series.md#the-mechanism")
     def complete(self, pools: Any, night: int, states: _States, since: int) -> None:
-        """Weigh the items within the payments of users, and read the scores. Both depend only on the state."""
+        """Weigh the items within the payments of users, and read the scores. Both depend only on the state.
+
+        Proof: "Users move the weights of these items by l2-descent with sensitivity S (paid / p_t)^(1/2), minus the
+        rounding error."
+        """
         self._check("reading", night)
         add = partial(_add, night_setting(self.proof, night))
         self._read(pools, night, pools.weigh(night_charge(self.proof, night), states, since, add))
 
+    @proved("series.md#the-mechanism")
     def missed(self, pools: Any, night: int) -> None:
-        """Process a night without a run, which adds noise but no weights."""
+        """Process a night without a run, which adds noise but no weights.
+
+        Proof: "On a night without a run, weights are 0, but noise is added."
+        """
         self._check("reading", night)
         self._read(pools, night, None)
 
+    @proved("series.md#the-mechanism")
     def _read(self, pools: Any, night: int, weights: Any) -> None:
-        """Add the noisy weights of a night to the scores of all items, with or without users, and release items."""
+        """Add the noisy weights of a night to the scores of all items, with or without users, and release items.
+
+        Proof: "For every item that was ever in a pool, y_t is weight plus noise, rounded to whole cells."
+        """
         self._note("night", {"night": night})
         pools.read(_reading(self.proof, self._secret, night), weights, self._secret, _decision(self.proof, night))
         _settle(self.proof, pools, night)
@@ -75,12 +88,22 @@ class NightsGate(Gate[NightsProof]):
         self._begin(f"{step} {night}")
 
 
+@proved("series.md#the-mechanism")
 def _reading(proof: NightsProof, secret: Source, night: int) -> NightReading:
+    """Return the noise of a night with the numbers of the certificate.
+
+    Proof: "For every item that was ever in a pool, y_t is weight plus noise, rounded to whole cells."
+    """
     at = night - 1
     return NightReading(night, proof.factors[at], proof.sigmas[at], 1 << proof.bits, proof.cell, secret)
 
 
+@proved("series.md#the-mechanism")
 def _decision(proof: NightsProof, night: int) -> NightDecision:
+    """Return the decisions of a night with the thresholds of the certificate.
+
+    Proof: "The item is released if the score reaches theta_t."
+    """
     decision, known = NightDecision(night, proof.thresholds[night - 1]), proof.known
     if known is None:
         return decision

@@ -47,13 +47,22 @@ LISTED_AT_ONCE = 1 << 15
 """The number of listed items in one draw of noise."""
 
 
+@proved("set-union.md#the-mechanism")
 def threshold_rule(first: Threshold) -> ThresholdRule:
-    """Return the probability of release as a function of weight."""
+    """Return the probability of release as a function of weight.
+
+    Proof: "Items with a noisy weight at or above the threshold are released, without their weights, in the order of
+    their bytes."
+    """
     return ThresholdRule(first.noise, first.scale, first.threshold, 1.0 / (1 << first.bounding.bits))
 
 
+@proved("adaptive.md#the-mechanism")
 def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> ScoreStep:
     """Return the step that computes the outcome of a later round from weights.
+
+    Proof: "An item is released if S_r reaches a threshold, and dropped permanently if S_r is below a drop threshold,
+    both in standard deviations of the noise in S_r."
 
     The levels of the certificate are in standard deviations of the noise of the cumulative score, but the step compares
     sums.
@@ -141,8 +150,12 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         gate._single = True
         return gate
 
+    @proved("adaptive.md#several-data-sets")
     def open(self, engine: Any) -> None:
-        """Start with the private data of the data set."""
+        """Start with the private data of the data set.
+
+        Proof: "Each data set has separate rounds, draws, noise, pools and scores."
+        """
         if not self._single:
             raise refused("several data sets would run as one")
         self._begin("open")
@@ -180,8 +193,11 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             raise refused("the chosen rounds would have another list")
         self.proof = replace(self.proof, rounds=rounds)
 
+    @proved("adaptive.md#the-mechanism")
     def round(self, number: int, listed: PublicParts | None = None) -> None:
         """Run the next round.
+
+        Proof: "Then each user's pool of at most W of the remaining items is drawn once."
 
         Args:
             number: The number of rounds that have run, which is 0 for the first round.
@@ -211,13 +227,23 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         # Draw pools once, before the rounds, so that a user gives weight to at most `pool` items over all rounds.
         self._pools.draw(rounds.pool, POOL)
 
+    @proved("adaptive.md#the-mechanism")
     def _advance(self, pools: Any, rounds: Rounds, number: int, named: str) -> None:
+        """Run a later round with the weighting and the noise of the certificate.
+
+        Proof: "Noise of standard deviation sigma_r is added to the weight of every undecided item that is in the pool
+        of at least one user, drawn in this round or not."
+        """
         name = named.format(number)
         pools.advance(capped(rounds, number - 1), score_step(rounds, number - 1, self._secret, name), name)
         self._note("round")
 
+    @proved("known.md#the-mechanism")
     def released(self) -> Any:
-        """Return the released items, in the order of their bytes."""
+        """Return the released items, in the order of their bytes.
+
+        Proof: "The decision about listed items is made once, after the last round."
+        """
         rounds = self.proof.rounds
         if rounds is None:
             raise refused("no rounds were chosen")
@@ -262,8 +288,13 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         words = pa.concat_arrays([found, *some])
         return words.take(pc.array_sort_indices(words.cast(pa.large_binary())))
 
+    @proved("known.md#the-mechanism")
     def _reached_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bytes:
-        """Return the levels that noise without weight reaches. The noise is the noise that the engine adds."""
+        """Return the levels that noise without weight reaches. The noise is the noise that the engine adds.
+
+        Proof: "The noise is a function of the item's bytes, so the engine adds it to items in pools, and the gate draws
+        it for all of K with weight 0."
+        """
         names = self._secret.text_draws("words", letters, starts)
         score, levels, left = np.zeros(len(names)), np.zeros(len(names), np.uint8), np.arange(len(names))
         for number in range(len(rounds.later)):
@@ -278,8 +309,12 @@ class AdaptiveGate(Gate[AdaptiveProof]):
                 left = np.concatenate([left, part[states > DROPPED]])
         return levels
 
+    @proved("adaptive.md#what-follows")
     def later(self, engine: Any, words: Any) -> LaterPasses:
-        """Return the later passes, which are about grams of the released words."""
+        """Return the later passes, which are about grams of the released words.
+
+        Proof: "The domain of the later releases must be a function of W(tau) only."
+        """
         self._begin("later", "released")
         later = later_after(self.proof)
         walk = engine.length_walk()
@@ -322,8 +357,13 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         return pc.unique(pa.concat_arrays([pools.released(), *in_order(by_noise, candidates)]))
 
+    @proved("profile.md#proof")
     def _released_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bools:
-        """Return the candidates that noise without weight releases. The noise is the noise that the engine adds."""
+        """Return the candidates that noise without weight releases. The noise is the noise that the engine adds.
+
+        Proof: "The engine adds noise only to candidates in pools, and the driver computes all other candidates from the
+        same draws with weight 0."
+        """
         names = self._secret.text_draws("words", letters, starts)
         score, left = np.zeros(len(names)), np.arange(len(names))
         found = np.zeros(len(names), np.bool_)
@@ -334,8 +374,12 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             left = left[states > DROPPED]
         return found
 
+    @proved("profile.md#counts")
     def counts(self, certificate: Certificate) -> None:
-        """Check that the mu^2 of counts fits into its part of the cap. The counts run under a separate gate."""
+        """Check that the mu^2 of counts fits into its part of the cap. The counts run under a separate gate.
+
+        Proof: "of K, with the choice of their limit, spend at most M_c of mu^2."
+        """
         self._begin("counts", "released")
         later, proof = self.proof.later, certificate.proof
         if later is None or not isinstance(proof, CountsProof) or counts_square(proof) > precise.number(later.counting):
@@ -371,8 +415,11 @@ class ThresholdGate(Gate[ThresholdProof]):
 
     _proves = ThresholdProof
 
+    @proved("set-union.md#the-mechanism")
     def released(self, engine: Any, shares: CalibratedRule) -> Any:
         """Return the items that reach the threshold, in the order of their bytes.
+
+        Proof: "Only items in the support of the histogram get noise."
 
         Only items of bounded sets are candidates.
 
@@ -384,8 +431,12 @@ class ThresholdGate(Gate[ThresholdProof]):
         weights = engine.weigh(self._checked(shares), shares.setting.limit, self._secret, FIRST_ROUND)
         return _chosen(weights, threshold_rule(self.proof.first), self._secret, FIRST_ROUND)
 
+    @proved("ngrams.md#proof")
     def words(self, engine: Any, shares: CalibratedRule) -> tuple[Int64s, Any, LaterPasses]:
-        """Return the levels of the words that reach the threshold, these words, and the later passes."""
+        """Return the levels of the words that reach the threshold, these words, and the later passes.
+
+        Proof: "At length 1, words get levels only above the threshold."
+        """
         self._begin("released")
         if self.proof.later is None or self.proof.later.charged != "everybody":
             raise refused("the certificate contains no later passes")
@@ -399,7 +450,13 @@ class ThresholdGate(Gate[ThresholdProof]):
         later = LaterPasses(self.proof.later, self._secret, walk, names.size, self._note)
         return reached, weights.texts(names), later
 
+    @proved("ngrams.md#with-length-1")
     def _checked(self, shares: CalibratedRule) -> CalibratedRule:
+        """Return the weighting if its numbers are those of the certificate.
+
+        Proof: "In DPNE, the sigma, threshold and limit of length 1 are fixed before any data are read, and so is the
+        cap M for the rest."
+        """
         if type(shares) is not CalibratedRule or bounding_of(shares) != self.proof.first.bounding:
             raise refused("a weighting would run that the certificate does not contain")
         self._note("threshold")
@@ -412,8 +469,13 @@ class SelectionGate(Gate[SelectionProof]):
 
     _proves = SelectionProof
 
+    @proved("optimal-selection.md#the-mechanism")
     def released(self, engine: Any) -> Any:
-        """Return the selected items, in the order of their bytes."""
+        """Return the selected items, in the order of their bytes.
+
+        Proof: "Each user keeps one item, drawn uniformly from the user's distinct items by a keyed hash of (user key,
+        item)."
+        """
         self._begin("released")
         self._note("selection")
         shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))
@@ -421,6 +483,10 @@ class SelectionGate(Gate[SelectionProof]):
         return _chosen(engine.weigh(shares, 1, self._secret, FIRST_ROUND), rule, self._secret, FIRST_ROUND)
 
 
+@proved("randomness.md#exact-decisions")
 def _chosen(weights: Any, rule: Rule, secret: Secret, pass_name: str) -> Any:
-    """Return the items that a rule releases, with one draw for each item of a bounded set."""
+    """Return the items that a rule releases, with one draw for each item of a bounded set.
+
+    Proof: "A 128-bit uniform number U decides: the item is released if U < p 2^128."
+    """
     return weights.texts(weights.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}")))

@@ -65,8 +65,11 @@ def simulated(
     return names, 1 + levels(np.zeros(names.size, np.int64), names)
 
 
+@proved("ngrams.md#proof")
 def spurious_hits(candidates: Numbered, chance: Any, secret: Secret, pass_name: str) -> Int64s:
     """Return the names of the candidates that would reach the threshold without any votes.
+
+    Proof: "Hits on candidates with weight are dropped, because these candidates have separate noise."
 
     The result is public, because it does not depend on votes. It does not reveal which of these candidates have votes,
     because only the histogram contains that information.
@@ -91,8 +94,11 @@ def spurious_hits(candidates: Numbered, chance: Any, secret: Secret, pass_name: 
     return np.sort(candidates.names(hits_below(candidates.count, chance, secret, pass_name)))
 
 
+@proved("ngrams.md#proof")
 def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band: float = SAMPLING_BAND) -> Int64s:
     """Return a random subset of the numbers below `count`, in increasing order.
+
+    Proof: "Geometric gaps among all N numbers find hits with this probability."
 
     The subset contains each number independently with the same probability.
 
@@ -120,8 +126,12 @@ def hits_below(count: int, chance: Any, secret: Secret, pass_name: str, *, band:
     return np.concatenate([np.empty(0, np.int64), *found])
 
 
+@proved("ngrams.md#proof")
 def _gap_tail(chance: Any) -> Tail:
-    """Return the tail probability of the number of misses before the next hit, P(at least m) = (1 - chance)^m."""
+    """Return the tail probability of the number of misses before the next hit, P(at least m) = (1 - chance)^m.
+
+    Proof: "Geometric gaps among all N numbers find hits with this probability."
+    """
 
     def exact(context: Any) -> tuple[Any, Any]:
         # The tail is P(at least m) = e^(-rate m) with rate = -ln(1 - p).

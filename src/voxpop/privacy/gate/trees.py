@@ -8,6 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
+from voxpop.kernels.proved import proved
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.passes import PathsProof
 from voxpop.privacy.path_budget import PROFILE_NODES, ContextNoise, Limits, PathBudget, StepsRule
@@ -50,8 +51,11 @@ class PathsGate(Gate[PathsProof]):
 
     # Statistics of users, before the tree of contexts.
 
+    @proved("sequences.md#proof-for-contexts")
     def lengths(self, first: Int64s, part: Fraction) -> Released:
         """Return the noisy number of sequences in each length class. Each user is in one class.
+
+        Proof: "M and K cost nothing, because they are post-processing of the lengths, for which s1 is charged."
 
         From these numbers, the rule of the certificate determines the maximum length of sequences, and the number of
         steps that the tree counts from the start of each sequence. Only the classes up to this length are returned.
@@ -83,8 +87,12 @@ class PathsGate(Gate[PathsProof]):
         """The number of steps that the tree counts from the start of each sequence."""
         return self.paths.limits.max_length
 
+    @proved("sequences.md#proof-for-contexts")
     def variety(self, most: int, bins: int, part: Fraction) -> Released:
         """Return the noisy number of distinct symbols. With two bins, also return the noisy number of repeated symbols.
+
+        Proof: "The number of distinct symbols among the first M is at most M, and at most the size of the alphabet. In
+        the case of two numbers, each of its first F symbols adds 1 to one of the numbers or to none"
 
         Args:
             most: The number of symbols that are counted from the start of each sequence.
@@ -100,7 +108,12 @@ class PathsGate(Gate[PathsProof]):
         sensitivity = most if bins == 2 else min(self.paths.limits.alphabet, most)
         return self._statistic("variety", 1, bins, sensitivity, part, np.array([most, bins]))
 
+    @proved("sequences.md#proof-for-contexts")
     def _statistic(self, kind: str, place: int, bins: int, sensitivity: int, part: Fraction, given: Int64s) -> Released:
+        """Release a statistic of users with its part of the budget at the beginning of every path.
+
+        Proof: "So both statistics contribute at most epsilon (s1 + s2)."
+        """
         if self.numbers.size or self.proof.tree != "contexts":
             raise refused("statistics of users would follow the tree")
         mine = self.paths.of_users(bins, sensitivity)
@@ -111,8 +124,12 @@ class PathsGate(Gate[PathsProof]):
 
     # The tree of contexts.
 
+    @proved("sequences.md#proof-for-contexts")
     def level(self, parents: Int32s, before: Int32s, parts: Sequence[Fraction]) -> Released:
         """Return the noisy counts of all bins of the next level of contexts.
+
+        Proof: "So a step in a node is in exactly one of the node's children, if there are any. Therefore the nodes of a
+        step are one path from the root."
 
         A share is a part of the remaining epsilon on the path to the parent. A step moves to one child of its node,
         so shares add up along the path of each step.
@@ -142,7 +159,13 @@ class PathsGate(Gate[PathsProof]):
             self._depth += 1
         return self._released(above, parts, "following")
 
+    @proved("sequences.md#proof-for-contexts")
     def _released(self, above: Sequence[int], parts: Sequence[Fraction], kind: str) -> Released:
+        """Return the noisy counts of new nodes, each with its share of the budget on its path.
+
+        Proof: "The nodes and all shares are functions of earlier released values. So the release is an adaptive
+        composition"
+        """
         shares = np.array([self.paths.spend(*each) for each in zip(above, parts, strict=True)], np.int64)
         self._first = self.numbers.size
         self.numbers = np.concatenate([self.numbers, shares])
@@ -155,8 +178,12 @@ class PathsGate(Gate[PathsProof]):
 
     # The tree of grams.
 
+    @proved("sequences.md#proof-for-grams")
     def children(self, rows: Int64s, symbols: Int64s, parts: Sequence[Fraction]) -> Released:
         """Return the noisy counts of the symbols after the next grams.
+
+        Proof: "So all nodes that p affects are on one path from the root, and p adds at most 1 to each of their
+        histograms."
 
         Args:
             rows: The row of the last gram that each new gram continues; empty for the root.
@@ -177,12 +204,22 @@ class PathsGate(Gate[PathsProof]):
         return counts, scales
 
 
+@proved("sequences.md#proof-for-grams")
 def _bins(width: int, at_root: bool) -> int:
+    """Return the number of bins of a gram. The root has no bin for the end mark.
+
+    Proof: "The end mark is only ever the last symbol of a gram, and the root has no bin for it, so its position affects
+    no histogram."
+    """
     return width - 1 if at_root else width
 
 
+@proved("sequences.md#proof-for-contexts")
 def _moves(above: Int32s, before: Int32s, size: int, width: int) -> tuple[Int64s, Int32s, Int32s]:
-    """Return the keys, new nodes and `others` for the moves of steps. Nodes are numbered from 0 within a level."""
+    """Return the keys, new nodes and `others` for the moves of steps. Nodes are numbered from 0 within a level.
+
+    Proof: "is determined by the symbol before the context of the node"
+    """
     places = np.arange(above.size, dtype=np.int32)
     above = above.astype(np.int64)
     named = before >= 0

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import final
 
+from voxpop.kernels.proved import proved
 from voxpop.privacy.gate.gate import Gate, refused
 from voxpop.privacy.passes import VotesProof
 from voxpop.privacy.secret import Secret
@@ -20,8 +21,11 @@ class VotesGate(Gate[VotesProof]):
         super().__init__(text, secret)
         self._rounds = 0
 
+    @proved("heavy-hitters.md#the-mechanism")
     def round(self, votes: Callable[[Ballot, Words, Secret], Mapping[_Prefix, int]]) -> frozenset[_Prefix]:
         """Return the prefixes with at least theta votes.
+
+        Proof: "All votes of a user in a round go to one prefix. Prefixes of at least theta votes grow."
 
         Args:
             votes: A function that counts the votes of all users in the next round. Each user votes for one prefix, as

@@ -84,8 +84,11 @@ class Ballot:
             after *= self.further
         return tuple(tails)
 
+    @proved("heavy-hitters.md#the-mechanism")
     def survivors(self, votes: Mapping[_Prefix, int]) -> frozenset[_Prefix]:
         """Return the prefixes with at least theta votes. This is the only comparison of numbers of votes.
+
+        Proof: "Prefixes of at least theta votes grow."
 
         Args:
             votes: The votes of all users in one round, by prefix.
@@ -98,8 +101,11 @@ class Ballot:
         return frozenset(prefix for prefix, count in votes.items() if count >= self.theta)
 
 
+@proved("heavy-hitters.md#what-integers-and-doubles-change")
 def _as_drawn(tail: float) -> float:
     """Return the largest multiple of 2^-128 that is at most `tail`.
+
+    Proof: "Every double from 2^-75 on is such a multiple, and smaller tails are rounded down before the accounting."
 
     If `tail` is at least 2^-75, this is the double itself.
     """
@@ -138,8 +144,11 @@ def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=64)
+@proved("heavy-hitters.md#the-bound-is-certified")
 def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     """Return the probabilities of survival and loss, by number of users from 0, until loss is negligible.
+
+    Proof: "Sums of several votes are convolved with positive terms only, for both pi and 1 - pi."
 
     All sums have positive terms.
     """

@@ -20,8 +20,12 @@ from voxpop.privacy.weightings.rule import USUAL_ALPHA, WEIGHT_ROUNDING, RuleSet
 LARGEST_ALPHA: Final = 1000.0
 
 
+@proved("set-union.md#one-user-moves-the-histogram-by-at-most-1")
 def floored_share(held: int, setting: RuleSetting) -> int:
-    """Return `unit * held^(-1/norm)` in units, rounded down exactly."""
+    """Return `unit * held^(-1/norm)` in units, rounded down exactly.
+
+    Proof: "Weights are whole multiples of 2^-32, rounded down, so the sums are exact in any order."
+    """
     if setting.norm == 1:
         return setting.unit // held
     # Compute floor(2^bits / sqrt(held)) in integer arithmetic, so that `held` shares have a norm of at most 1.
@@ -70,8 +74,12 @@ class Count(_Even):
     name = "count"
     noise: Noise = "gaussian"
 
+    @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items. They have the same weight as all other items."""
+        """Return the bound on novel items. They have the same weight as all other items.
+
+        Proof: "The smallest w is public, namely an even share of 1 over limit items, rounded down"
+        """
         return UniqueItems(setting.limit, "fixed", self._least(setting), setting.norm)
 
     def share(self, held: int, setting: RuleSetting) -> float:
@@ -98,8 +106,12 @@ class Weighted(_Even):
     name = "weighted"
     noise: Noise = "gaussian"
 
+    @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items. Their weight is an even share, rounded down."""
+        """Return the bound on novel items. Their weight is an even share, rounded down.
+
+        Proof: "The smallest w is public, namely an even share of 1 over limit items, rounded down"
+        """
         return UniqueItems(setting.limit, "even", self._least(setting), setting.norm)
 
     def add_within(
@@ -160,8 +172,13 @@ class PolicyLaplace(_Descent):
         least = (setting.unit // setting.limit) / setting.unit
         return UniqueItems(setting.limit, "symmetric", least, setting.norm)
 
+    @proved("set-union.md#what-integers-and-doubles-change")
     def step_error(self, setting: RuleSetting) -> float:
-        """Return a bound on the weight that is lost because levels are whole units."""
+        """Return a bound on the weight that is lost because levels are whole units.
+
+        Proof: "Less than one unit per item remains unused, so a later user adds at most limit * 2^-bits to the
+        distance."
+        """
         # In l1, the loss is less than one unit for each of at most `limit` items.
         return setting.limit / setting.unit
 

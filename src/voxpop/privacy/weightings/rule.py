@@ -161,8 +161,12 @@ class CalibratedRule:
             self.weighting_rule.add_within(histogram, items, starts, self.setting, bounds)
 
 
+@proved("set-union.md#what-integers-and-doubles-change")
 def bits_below(cutoff: float) -> int:
     """Return the finest grid on which twice the cutoff is at most 2^62 units.
+
+    Proof: "Weights of both descents are also integers, namely multiples of 2^-bits with bits = 62 - ceil(log2(2
+    cutoff))."
 
     Raises:
         BudgetError: Not even integer weights are possible.
