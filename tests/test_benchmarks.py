@@ -93,6 +93,19 @@ def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
     assert "kernels/half.py changed" in repository.reasons()[0]
 
 
+def test_methods_are_compared_one_by_one(repository):
+    """A renamed method and a description of a plan do not count. The fields and the code of all other methods do."""
+    code = "class Plan:\n    size: int\n\n    def half(self):\n        return self.size / 2\n"
+    repository.commit(**{"src/voxpop/privacy.py": code})
+    repository.measure()
+    renamed = code.replace("def half", "def middle") + "\n    def to_dict(self):\n        return {'size': self.size}\n"
+    repository.commit(**{"src/voxpop/privacy.py": renamed})
+    assert repository.reasons() == []
+    for changed in (renamed.replace("/ 2", "/ 3"), renamed.replace("size: int", "size: float = 1.0")):
+        repository.commit(**{"src/voxpop/privacy.py": changed})
+        assert "privacy.py changed" in repository.reasons()[0]
+
+
 def test_marks_of_proved_functions_keep_a_result_up_to_date(repository):
     """The decorator `proved` returns its function unchanged. Other decorators are code."""
     code = "def half(number):\n    return number / 2\n"

@@ -2,10 +2,11 @@
 
 import ast
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+DESCRIBING = ("to_dict", "__str__")
 CODE = ("src", "benchmarks", ":!benchmarks/results")
 
 
@@ -24,9 +25,9 @@ def source(root: Path) -> dict[str, object]:
 def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     """Return the files with code that differs from a commit.
 
-    Pages, comments, docstrings, marks of proved functions, imports, types and texts of errors do not count. A
-    function, class or constant that is deleted or moved to another of the files does not count either, because the
-    rest computes the same.
+    Pages, comments, docstrings, marks of proved functions, imports, types, texts of errors and descriptions of plans do
+    not count. A function, class or constant that is deleted or moved to another of the files, or a renamed method, does
+    not count either, because the rest computes the same.
 
     Args:
         root: The folder of the repository.
@@ -93,7 +94,23 @@ def _definitions(text: str) -> frozenset[str]:
         if isinstance(node, ast.FunctionDef):
             node.returns = None
             node.decorator_list = [each for each in node.decorator_list if not _is_mark(each)]
-    return frozenset(ast.dump(node) for node in tree.body)
+    return frozenset(text for node in tree.body for text in _parts(node))
+
+
+def _parts(node: ast.stmt) -> Iterator[str]:
+    """Yield a statement, or the fields and the methods of a class. Methods that only describe a plan do not count.
+
+    The name of a method does not count either, because its callers change if another method is called.
+    """
+    methods: list[ast.FunctionDef] = []
+    if isinstance(node, ast.ClassDef):
+        methods = [each for each in node.body if isinstance(each, ast.FunctionDef)]
+        node.body = [each for each in node.body if not isinstance(each, ast.FunctionDef)]
+    yield ast.dump(node)
+    for method in methods:
+        if method.name not in DESCRIBING:
+            method.name = ""
+            yield ast.dump(method)
 
 
 def _is_mark(decorator: ast.expr) -> bool:
