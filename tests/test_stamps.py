@@ -146,7 +146,7 @@ def test_code_has_the_stamp_of_its_page():
 
 
 @pytest.mark.parametrize("name", marked())
-def test_docstrings_quote_their_page(name):
+def test_docstrings_quote_the_section_of_their_mark(name):
     page, section, code = marked()[name]
     assert quotes(ast.get_docstring(code) or "", section, (PAGES / page).read_text("utf-8"))
 
