@@ -1,8 +1,14 @@
 """Every object named in the table of mechanisms exists, and plans use only names in the table."""
 
+from importlib import import_module
+
 import pytest
 
 import voxpop as vp
+from voxpop.cli.app import EXAMPLES, WRITTEN
+from voxpop.cli.options import options_of
+from voxpop.privacy.gate.gate import GATES
+from voxpop.privacy.passes import PROOFS
 from voxpop.release.registry import MECHANISMS, load_object, mechanism_called
 
 
@@ -13,6 +19,31 @@ def test_registered_names_exist(mechanism):
     assert getattr(vp, config.__name__, None) is config or callable(getattr(vp.Release, mechanism.command, None))
     places = (mechanism.describe, mechanism.story, mechanism.audit)
     assert all(callable(load_object(place)) for place in places if place is not None)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
+def test_a_mechanism_with_a_story_says_so(mechanism):
+    """If `told` is missing, reports omit the function `story` of the package without an error."""
+    assert hasattr(import_module(mechanism.describe.split(":")[0]), "story") is mechanism.told
+
+
+def test_every_mechanism_has_a_command():
+    """The command has an example, from which it is made, or a function in the command line."""
+    assert {*EXAMPLES, *WRITTEN} == {each.command for each in MECHANISMS}
+    assert EXAMPLES.keys().isdisjoint(WRITTEN)
+
+
+def test_a_field_without_a_type_on_the_command_line_is_named():
+    """The type of `known` is imported only for type checkers, so the command needs a row in `CHOICES`."""
+    with pytest.raises(vp.errors.InternalError, match="`known` must have a type"):
+        options_of(vp.Items, {})
+
+
+def test_every_proof_has_a_gate():
+    """The classes of proofs and gates have the same names in certificates, and a gate runs the passes of its proof."""
+    assert GATES.keys() == PROOFS.keys()
+    for name, place in GATES.items():
+        assert load_object(f"voxpop.privacy.gate.{place}")._proves is PROOFS[name]
 
 
 @pytest.mark.parametrize("fields", [{}, {"alphabet": ["tea"]}])

@@ -29,7 +29,7 @@ from voxpop.cli.saved import (
     verify,
 )
 from voxpop.cli.series import app as series
-from voxpop.errors import InputError, on_one_line, shown
+from voxpop.errors import InputError, InternalError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
 from voxpop.release.registry import MECHANISMS, load_object
 from voxpop.release.saving import MODEL, PROFILE, RELEASE
@@ -113,6 +113,8 @@ CHOICES = {
     },
 }
 """The fields of mechanisms that have another type on the command line."""
+WRITTEN = {"profile", "keys", "count", "top"}
+"""The mechanisms that have a function in this file. The other commands follow from the registry and `EXAMPLES`."""
 EXAMPLES = {
     "items": "voxpop items posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o words",
     "ngrams": "voxpop ngrams posts.parquet --user author --text body --epsilon 4 --delta 1e-7 -o phrases",
@@ -379,10 +381,12 @@ def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(name="
 
 
 for each in MECHANISMS:
-    if each.command not in CHOICES:
+    if each.command in WRITTEN:
         continue
+    if each.command not in EXAMPLES:
+        raise InternalError(f"`voxpop {each.command}` must have an example. Add one to EXAMPLES in cli/app.py")
     configuration = load_object(each.config)
-    options_type = given.options_of(configuration, CHOICES[each.command])
+    options_type = given.options_of(configuration, CHOICES.get(each.command, {}))
     of_sequences = each.command == "sequences"
     summary, example = configuration.__doc__.splitlines()[0], EXAMPLES[each.command]
     app.command(

@@ -13,7 +13,7 @@ from cyclopts.validators import Number
 
 import voxpop as vp
 from voxpop.cli.sources import check_path, is_event_log, missing_column
-from voxpop.errors import InputError
+from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget
 
 _REGEX = "regex:"
@@ -373,6 +373,8 @@ def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
     for each in fields(mechanism):
         choice = choices.get(each.name)
         kind = choice.kind if choice else each.type
+        if isinstance(kind, str):
+            raise InternalError(f"`{each.name}` must have a type for the command line. Add it to CHOICES in cli/app.py")
         # An empty list is omitted, because the type of a converted option may not include it.
         default = None if each.default is MISSING or each.default == () else each.default
         columns.append((each.name, kind, field(default=default)))
