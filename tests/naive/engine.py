@@ -28,7 +28,7 @@ class NaiveEngine:
     kind: str = "tokens"
     token_source: str = "tokens"
     keys: Keys = NO_KEYS
-    families: tuple[str, ...] = ()
+    families: dict[str, str] = field(default_factory=dict)
 
     def weigh(self, shares, limit, secret, pass_name):
         users = [

@@ -339,6 +339,58 @@ def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
     series.run(night([], pa.int64()), night=4)
 
 
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize(
+    ("first", "later"), [(["tenant", "id"], ["id", "tenant"]), ("email", "login"), ("user.email", "user.login")]
+)
+def test_other_columns_of_users_are_refused_on_later_nights(tmp_path, first, later, saved):
+    """Under other columns or another order, each person would have two budgets. A renamed column is accepted."""
+    ids = [f"a{number}" for number in range(3000)]
+    plain = {name: ids for name in ("tenant", "id", "email", "login")}
+    table = pa.table({**plain, "user": pa.array([{"email": each, "login": each} for each in ids]), "what": ids})
+
+    def night(user, rows=table):
+        corpus = vp.read(rows, user=user, items="what")
+        if saved:
+            corpus.save(tmp_path / "saved")
+        return vp.load_corpus(tmp_path / "saved") if saved else corpus
+
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
+    series.run(night(first), night=1)
+    for rows in (table, table.slice(0, 0)):
+        with pytest.raises(InputError, match=r"columns of users are .* on this night .* two budgets.* rename the"):
+            series.run(night(later, rows), night=2)
+    assert series.night == 1
+    renamed = pa.table({str(name): ids for name in ([first] if isinstance(first, str) else first)} | {"what": ids})
+    if first != "user.email":
+        series.run(night(first, renamed), night=2)
+    series.run(vp.read([], user=later, items="what"), night=3)
+
+
+def test_a_state_without_the_columns_of_users_records_them_on_the_next_night(tmp_path):
+    """An earlier version wrote no names of these columns, so the next night with types determines them."""
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
+    series.run(rows("tea"))
+    with series._locked():
+        record, pools = series._store.read()
+        record.user_columns = []
+        series._store.write(record, pools)
+    series.run(rows("tea"))
+    assert series._read()[0].user_columns == ["who"]
+
+
+def test_a_night_on_which_one_of_two_columns_of_users_has_no_type_declares_none(tmp_path):
+    """None of its rows has a user, so the next night may declare the types of both columns."""
+    series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
+    for night, kind in enumerate((pa.null(), pa.string(), pa.null()), start=1):
+        table = pa.table(
+            {"tenant": ["a"], "id": pa.array(["b"]).cast(kind) if night == 2 else pa.nulls(1), "what": ["tea"]}
+        )
+        options = vp.ReadOptions(missing_users="drop", progress=False)
+        series.run(vp.read(table, user=["tenant", "id"], items="what", options=options), night=night)
+    assert series._read()[0].families == ["strings", "strings"]
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.int64()])
 def test_the_release_of_an_empty_first_night_equals_that_of_one_user(tmp_path, kind):
     """Names and types of columns are recorded even if no user had an item."""

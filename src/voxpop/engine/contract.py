@@ -23,7 +23,7 @@ single-side pruning, the partner is the rank of the token). Ranks number the kep
 with 0.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import pyarrow as pa
@@ -284,8 +284,8 @@ class Engine(Protocol):
         """The source columns of items, which are public like the schema; empty for words."""
 
     @property
-    def families(self) -> tuple[str, ...]:
-        """The family of user ids by column, which is public like the schema; "" for a column without a declaration."""
+    def families(self) -> Mapping[str, str]:
+        """The family of user ids by column, in the order of `user`, which is public like the schema; "" for a column without a declaration."""
 
     def weigh(self, shares: Shares, limit: int, secret: Source, pass_name: str) -> Weights:
         """Distribute the weight of every user among at most `limit` distinct items.

@@ -73,9 +73,9 @@ class KeyedRows:
         return Keys(tuple(KeyColumn(name, str(kinds.get(name, pa.string()))) for name in names))
 
     @property
-    def families(self) -> tuple[str, ...]:
-        """The type families of the user ids, or "" if no table declares a type."""
-        return tuple(self._shape.families.get(name, "") for name in self._users)
+    def families(self) -> dict[str, str]:
+        """The type family of the user ids by column, or "" if no table declares a type."""
+        return {name: self._shape.families.get(name, "") for name in self._users}
 
     def _one_user(self, batch: pa.RecordBatch) -> pa.Array:
         columns = [batch.column(name) for name in self._users]

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,7 +74,7 @@ class LocalCorpus:
     token_source: str = ""
     keys: Keys = NO_KEYS
     limit: MemoryLimit | None = None
-    families: tuple[str, ...] = ()
+    families: dict[str, str] = field(default_factory=dict)
     alike: int | None = None
 
     def within(self, limit: MemoryLimit | None) -> "LocalCorpus":
@@ -333,7 +333,7 @@ def load_corpus(
         with pa.memory_map(str(path / VOCABULARY)) as source:
             table = pa.ipc.open_file(source).read_all()
         vocabulary = pa.concat_arrays([pa.array([], pa.large_string()), *table.column("token").chunks])
-        keys, families = Keys.from_list(meta.get("keys", [])), tuple(map(str, meta.get("families", [])))
+        keys, families = Keys.from_list(meta.get("keys", [])), dict(meta.get("families", {}))
         alike = None if meta.get("alike") is None else int(meta["alike"])
     except Exception:  # the files may be anything
         raise _damaged(path) from None

@@ -80,7 +80,11 @@ def summary_of(held: Any, *, exact: bool = False, frequent: int = 0) -> Summary:
             "95 % of users have at most": rounded(high, exact=exact),
             "maximum per user": rounded(most, exact=exact),
         }
-    figures |= {"ids of users": ", ".join(each or "undeclared type" for each in held.families)} if held.families else {}
+    figures |= (
+        {"ids of users": ", ".join(each or "undeclared type" for each in held.families.values())}
+        if held.families
+        else {}
+    )
     if held.alike is not None:
         figures["ids that differ in case or spaces only"] = rounded(held.alike, exact=exact)
     columns = tuple(f"{each.name} ({each.kind})" for each in held.keys.columns)

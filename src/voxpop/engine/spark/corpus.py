@@ -41,7 +41,7 @@ class SparkCorpus:
     """
 
     def __init__(
-        self, state: "DataFrame", places: int, kind: str, token_source: str, keys: Keys, families: tuple[str, ...]
+        self, state: "DataFrame", places: int, kind: str, token_source: str, keys: Keys, families: dict[str, str]
     ) -> None:
         """Store the encoded partitions and their number; see `voxpop.engine.spark.frames`."""
         self._places = places

@@ -199,7 +199,7 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
     check_repeatable(frame)
     use_own_python(frame.sparkSession)
     check_columns(request.names, frame.columns, "the table")
-    families = tuple(_family_of_user(frame, name) for name in request.users)
+    families = {name: _family_of_user(frame, name) for name in request.users}
     rows = frame.select(
         *(_exact(frame, name).alias(alias) for name, alias in zip(request.names, request.aliases, strict=True))
     )

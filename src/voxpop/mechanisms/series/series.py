@@ -280,7 +280,15 @@ def _check_columns(record: Record, corpus: Engine) -> None:
 
     The check depends only on public schemas. If a table declares no type for ids, none of its rows has a user.
     """
-    mine, families = (corpus.token_source, corpus.keys.to_list()), list(filter(None, corpus.families))
+    mine, names = (corpus.token_source, corpus.keys.to_list()), list(corpus.families)
+    families = list(corpus.families.values()) if all(corpus.families.values()) else []
+    if families and record.user_columns not in ([], names):
+        raise InputError(
+            f"the columns of users are {_listed(names)} on this night and {_listed(record.user_columns)} on earlier "
+            "nights, so each user could have two budgets. All nights must have the same columns of users in the same "
+            "order. If only a name of a column has changed, rename the column while reading, such as SELECT login AS "
+            'email in SQL or table.rename({"login": "email"}) in polars. If the ids have changed, start a new series.'
+        )
     if families and record.families not in ([], families):
         raise InputError(
             f"the ids of users are {' and '.join(families)} on this night and {' and '.join(record.families)} on "
@@ -294,6 +302,12 @@ def _check_columns(record: Record, corpus: Engine) -> None:
         )
     if not record.families:
         record.families, (record.token_source, record.keys) = families, mine
+    if families:
+        record.user_columns = names
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:20])
 
 
 def _listed_parts(record: Record, plan: SeriesPlan, pools: NightPools, corpus: Engine) -> list[pa.LargeStringArray]:
@@ -305,7 +319,7 @@ def _listed_parts(record: Record, plan: SeriesPlan, pools: NightPools, corpus: E
     known = plan.mechanism.known
     if known is None:
         return []
-    if not any(corpus.families):
+    if not corpus.families or not all(corpus.families.values()):
         raise InputError(
             "the first night of a series with a public list must have columns with types, because the list is read "
             "like these columns. Give a table without rows its types."

@@ -52,7 +52,8 @@ class Record:
         started: Whether any night was run, with or without rows.
         token_source: The source of the tokens, or "" before the first night.
         keys: The names and types of the items' columns.
-        families: The families of user ids, which are empty until a table declares them.
+        user_columns: The names of the columns of users, which are empty until a table declares their types.
+        families: The families of the values in these columns.
         listed: The names of the columns of the public list; empty if the list has no columns.
         ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
         frames: The folder of Parquet files of a state on Spark, or "".
@@ -71,6 +72,7 @@ class Record:
     started: bool = False
     token_source: str = ""
     keys: list[dict[str, str]] = field(default_factory=list)
+    user_columns: list[str] = field(default_factory=list)
     families: list[str] = field(default_factory=list)
     listed: list[str] = field(default_factory=list)
     ledger: list[Any] = field(default_factory=list)
