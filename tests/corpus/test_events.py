@@ -139,6 +139,51 @@ def test_omitted_values_are_reported(capsys):
     assert "2 of the values" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("memory", [None, "900MiB"])
+@pytest.mark.parametrize(
+    ("first", "later"),
+    [
+        ("2026-11-22 05:56:10", "2026-11-22T05:56:10Z"),
+        ("2026-11-22T05:56:10Z", "2026-11-22"),
+        ("20261122", "2026-11-22"),
+        ("2026-11-22", "20261122"),
+        ("7", "2026-11-22T05:56:10+01:00"),
+    ],
+)
+def test_the_first_row_of_a_source_determines_the_kind_of_times(tmp_path, first, later, memory):
+    """A time of another kind is rejected wherever it is, so no border of a batch or a file changes the result."""
+    how = {"user": "who", "sequence": "page", "order": "at", "options": vp.ReadOptions(memory=memory, progress=False)}
+
+    def table(time, number):
+        return pl.DataFrame({"who": range(number), "page": ["home"] * number, "at": [time] * number})
+
+    def csv(before):
+        path = tmp_path / f"{before}.csv"
+        pl.concat([table(first, before), table(later, 3)]).with_columns(x=pl.lit("x" * 100)).write_csv(path)
+        return path
+
+    parts = [table(first, 2), table(later, 2)]
+    for number, each in enumerate(parts):
+        each.write_parquet(tmp_path / f"{number}.parquet")
+    pl.concat(parts).write_parquet(tmp_path / "groups.parquet", row_group_size=2)
+    files = [tmp_path / "0.parquet", tmp_path / "1.parquet"]
+    sources = [lambda: iter(parts), lambda: pl.concat(parts), lambda: files, lambda: tmp_path / "groups.parquet"]
+    sources += [lambda: csv(1), lambda: csv(40_000), lambda: (row for part in parts for row in part.to_dicts())]
+    for source in sources:
+        with pytest.raises(SourceError, match="not of the same kind as the first row"):
+            vp.read(source(), **how)
+
+
+def test_batches_of_one_kind_of_times_are_read():
+    """Dates and times without a zone have one kind. A batch without rows has none."""
+    empty = table_of([], str)
+    parts = [empty, table_of([(1, "home", 2)], lambda _: "2026-11-22"), empty]
+    parts.append(table_of([(1, "news", 2)], lambda _: "2026-11-21 05:56:10.5"))
+    schema = {"who": pl.Int64, "page": pl.String, "at": pl.String}
+    corpus = read_engine(iter([part.cast(schema) for part in parts]), user="who", sequence="page", order="at")
+    assert sequences_of(corpus) == {1: [("news", "home")]}
+
+
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [

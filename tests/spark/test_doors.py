@@ -46,6 +46,27 @@ def test_events_become_the_same_sequences(spark, partitions):
 
 
 @ROADS
+def test_times_of_two_kinds_are_refused_wherever_they_are(spark, partitions):
+    """Users of one partition may have times of one kind only, and other partitions times of another kind."""
+    spelled = [f"2026-11-22 05:56:{number:02}" for number in range(40)]
+    zoned = [f"{time}Z" for time in spelled]
+    options = vp.ReadOptions(partitions=partitions)
+    how = {"user": "who", "sequence": "page", "order": "at", "options": options}
+    ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=10)
+
+    def release(times):
+        rows = [(number % 2, "abc"[number % 3], time) for number, time in enumerate(times)]
+        corpus = vp.read(spark.createDataFrame(rows, "who long, page string, at string"), **how)
+        return ngrams.release(corpus, BUDGET, seed=3)
+
+    for times in (spelled, zoned, [str(number) for number in range(40)]):
+        release(times)
+    for other in (zoned, [str(number) for number in range(40)]):
+        with pytest.raises(SourceError, match="not of the same kind as the first row"):
+            release([pair[place % 2] for place, pair in enumerate(zip(spelled, other, strict=True))])
+
+
+@ROADS
 @pytest.mark.parametrize("items", [["shop", "day"], "day", "price", "open", "shop"])
 def test_keys_keep_their_types(spark, items, partitions):
     """Keys, types and rows agree. Two columns identify a user."""

@@ -8,6 +8,7 @@ the rows affects only the order of users.
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -22,7 +23,7 @@ from voxpop.files.progress import row_called
 from voxpop.kernels.arrays import Floats, Int32s, Int64s
 from voxpop.reading.arrow import array_of, int64_array, int_codes, lists_of, numbers_of
 from voxpop.reading.columns import CountedBatches
-from voxpop.reading.keys import family, is_string, spelled, value_type
+from voxpop.reading.keys import family, is_string, spelled, type_named, value_type
 from voxpop.reading.limited.memory import MemoryLimit, WorkFile
 from voxpop.reading.types import first_misfit
 from voxpop.reading.users import encode_users, numbered_users, spread
@@ -37,7 +38,27 @@ MOMENTS, NUMBERS = "times", "numbers"
 Times = Int64s | Floats
 
 
-def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times, str]:
+def kind_of_times(column: pa.Array) -> str | None:
+    """Return the name of the type that the first spelling of a time has.
+
+    All rows of a source must have this type, so the rows that are read together have no influence.
+
+    Returns:
+        "int64", "timestamp[us]" or "timestamp[us, tz=UTC]", which exclude each other. None if the column is not a
+        column of strings, or if its first row has no valid time.
+    """
+    first = column.slice(0, 1)
+    if pa.types.is_dictionary(first.type):
+        first = first.dictionary_decode()
+    if is_string(first.type) and len(first) and not first.null_count:
+        for kind in (pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")):
+            with suppress(pa.ArrowInvalid):
+                _cast(kind, first)
+                return str(kind)
+    return None
+
+
+def times_of(column: pa.Array, where: str, name: str, first: int, kind: str | None) -> tuple[Times, str]:
     """Return the time of each event.
 
     Args:
@@ -46,6 +67,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
         where: The source, for messages.
         name: The name of the column.
         first: The number of earlier rows of the column.
+        kind: The result of `kind_of_times` for the first rows of the source.
 
     Returns:
         The times and their unit, which is "numbers" or a unit of time such as "us".
@@ -66,7 +88,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int) -> tuple[Times
             "Fill it in or remove the row."
         )
     if is_string(column.type):
-        column = _parsed(column.cast(pa.large_string()), where, name, first)
+        column = _parsed(column, where, name, first, kind)
     if pa.types.is_floating(column.type):
         return numbers_of(column), NUMBERS
     try:
@@ -96,31 +118,24 @@ def _cast(kind: pa.DataType, texts: pa.Array) -> pa.Array:
     return texts.cast(pa.string()).cast(kind)
 
 
-def _parsed(texts: pa.Array, where: str, name: str, first: int) -> pa.Array:
+def _parsed(texts: pa.Array, where: str, name: str, first: int, kind: str | None) -> pa.Array:
     """Return spellings of times as integers or as timestamps.
 
-    The first row determines the kind, and all rows must have this kind.
-
     Raises:
-        SourceError: If a row differs. The message contains the number of the row but not the value.
+        SourceError: If a row has another kind. The message contains the number of the row but not the value.
     """
-    for kind in (pa.int64(), pa.timestamp("us"), pa.timestamp("us", "UTC")) if len(texts) else ():
+    row = 0
+    if kind is not None:
         try:
-            _cast(kind, texts.slice(0, 1))
+            return _cast(type_named(kind), texts)
         except pa.ArrowInvalid:
-            continue
-        try:
-            return _cast(kind, texts)
-        except pa.ArrowInvalid:
-            row = first_misfit(texts, partial(_cast, kind))
-            break
-    else:
-        row = 0
+            row = first_misfit(texts, partial(_cast, type_named(kind)))
     raise SourceError(
         f'{where}, {row_called(first + row + 1)}: the value in the column "{name}" is neither an integer nor an ISO '
-        "8601 time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the same kind as earlier rows. "
-        "Correct "
-        'the row, or declare the type: types={"' + name + '": "timestamp[ns]"} for times with more than six digits '
+        "8601 time such as 2026-11-22 05:56:10 or 2026-11-22T05:56:10Z, or not of the same kind as the first row. "
+        'All times must have a time zone, or none of them. Correct the row, or declare the type: types={"'
+        + name
+        + '": "timestamp[ns]"} for times with more than six digits '
         'after the second, "float64" for numbers with a fraction.'
     )
 
@@ -195,12 +210,14 @@ class Events:
         order: The column of times.
         session_gap: The longest pause within a session. By default, each user has one sequence.
         limit: The memory limit.
+        kind: The kind of times that are strings; see `kind_of_times`. By default, the first row determines it.
         left_out: The number of skipped events, which are the events with null content.
     """
 
     order: str
     session_gap: Any = None
     limit: MemoryLimit | None = None
+    kind: str | None = None
     left_out: int = 0
     _unit: str | None = field(default=None, init=False)
 
@@ -229,7 +246,9 @@ class Events:
     def _checked(self, batches: CountedBatches, user: str, column: str) -> Iterator[pa.RecordBatch]:
         """Yield users, strings and times, each of one type, without empty events."""
         for where, first, batch in batches:
-            times, unit = times_of(batch.column(self.order), where, self.order, first)
+            moments = batch.column(self.order)
+            self.kind = self.kind or kind_of_times(moments)
+            times, unit = times_of(moments, where, self.order, first, self.kind)
             if self._unit not in (None, unit):
                 raise ColumnError(
                     f'the column "{self.order}" contains times of several kinds; give it one type everywhere.'

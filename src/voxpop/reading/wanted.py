@@ -90,6 +90,7 @@ class Request:
         tokenizer: The tokenizer of texts.
         order: The column of event times, if rows are events.
         session_gap: The longest pause within a sequence of events. By default, there is no limit.
+        times: The kind of event times that are strings, if it is known in advance (`events.kind_of_times`).
         types: The types that the caller declares, by column, as Arrow prints them.
         typed: The sets of typed keys that rows are converted to, if the contents are typed keys.
         options: The options of the call.
@@ -111,6 +112,7 @@ class Request:
     tokenizer: Tokenizer = field(default_factory=Tokenizer)
     order: str | None = None
     session_gap: Any = None
+    times: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)
     typed: TypedKeys | None = None
     options: ReadOptions = field(default_factory=ReadOptions)

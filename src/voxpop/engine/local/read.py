@@ -201,7 +201,7 @@ def read_here(source: Any, request: Request) -> LocalCorpus:
 def _corpus_of(source: Any, request: Request) -> LocalCorpus:
     kind, keyed, options = request.kind, KeyedRows(request), request.options
     limit = None if options.memory is None else MemoryLimit.of(options.memory, options.work_folder)
-    events = None if request.order is None else Events(request.order, request.session_gap, limit)
+    events = None if request.order is None else Events(request.order, request.session_gap, limit, request.times)
     batches = track(
         keyed.rows(open_source(source, request)),
         "reading",

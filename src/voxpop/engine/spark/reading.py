@@ -27,7 +27,7 @@ from voxpop.engine.local.read import in_content_order, read_here
 from voxpop.engine.spark.corpus import SparkCorpus
 from voxpop.engine.spark.frames import MESSAGES
 from voxpop.engine.spark.session import answer, is_here, ran, settled_cores, use_own_python, with_setting
-from voxpop.engine.spark.tasks import encode, own_versions
+from voxpop.engine.spark.tasks import encode, find_kind_of_times, own_versions
 from voxpop.errors import ColumnError, InputError, SourceError
 from voxpop.files.progress import rounded, tell
 from voxpop.privacy.budget import check_whole
@@ -212,6 +212,7 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
     if partitions is not None:
         check_whole("partitions", partitions, MOST_PARTITIONS, "the number of parts into which users are placed")
     count = settled_cores(frame.sparkSession) if partitions is None else partitions
+    request = replace(request, times=_kind_of_times(rows, request))
     return SparkCorpus(_placed(rows, request, count), count, request.kind, request.token_source, keys, families)
 
 
@@ -230,6 +231,20 @@ def _with_users(rows: "DataFrame", request: Request) -> "DataFrame":
             request.options.progress,
         )
     return rows.filter(~missing)
+
+
+def _kind_of_times(rows: "DataFrame", request: Request) -> str | None:
+    """Return the kind of times that are strings in any row, or None for other times.
+
+    Executors reject every time of another kind. Therefore the choice of the row has no influence on a release.
+    """
+    from pyspark.sql.types import StringType
+
+    time = request.aliases[-1]
+    if request.order is None or not isinstance(rows.schema[time].dataType, StringType):
+        return None
+    found = answer(rows.select(time).limit(1).mapInArrow(find_kind_of_times, "kind string")).column("kind")
+    return str(found[0]) if len(found) and found[0].is_valid else None
 
 
 def check_repeatable(frame: "DataFrame") -> None:

@@ -104,6 +104,15 @@ def own_versions() -> dict[str, str]:
 
 
 @task
+def find_kind_of_times(batches: SparkBatches) -> AnswerBatches:
+    """Yield the kind of the time in the first row, but not the time."""
+    from voxpop.reading.events import kind_of_times
+
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays([pa.array([kind_of_times(batch.column(0))], pa.string())], ["kind"])
+
+
+@task
 def encode(batches: SparkBatches, *, wanted: dict[str, Any], versions: Mapping[str, str]) -> AnswerBatches:
     """Turn the rows of a partition into the arrays of a corpus, as the local engine does.
 
