@@ -200,6 +200,37 @@ def test_columns_are_chosen_by_type_and_name():
         vp.ProfileMechanism.of(table.select("user", "price"), user="user")
 
 
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"joint": [("city", "paid")], "columns": ["city"]},
+            r'column "paid", which is not part .*\(not chosen\). Name it',
+        ),
+        ({"joint": [("city", "price")], "counts": False}, r'column "price", which is not part .*\(double\)'),
+        ({"joint": [("city", "country")], "columns": ["city"]}, 'no column "country"'),
+        (
+            {"joint": [("city", "customer")], "columns": ["city"]},
+            r'contains "customer"\. Choose from city',
+        ),
+        ({"joint": [("city", "note")], "columns": ["city"], "text": ["note"]}, '"note", which is a column of texts'),
+        (
+            {"joint": [("city", "city")], "columns": ["city"]},
+            r'two or more .* \("city", "city"\) contains a column',
+        ),
+        ({"joint": [("city", "city")]}, r'list different .* \("city", "city"\) contains a column twice'),
+        ({"joint": [("city",)], "columns": ["city"]}, r'\("city"\) contains only one column'),
+        ({"joint": [()]}, r"\(\) is empty"),
+        ({"joint": [("city",), ("city",)]}, r'\("city"\) occurs twice'),
+        ({"columns": [], "joint": [("city", "paid")]}, "`columns` is an empty list"),
+        ({"columns": []}, "`columns` is an empty list"),
+    ],
+)
+def test_the_message_names_the_wrong_entry_and_the_reason(table, given, words):
+    with pytest.raises(InputError, match=words):
+        vp.profile(table, user="customer", budget=BUDGET, options=QUIET, **given)
+
+
 def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
     """Sources are files, tables of several libraries and a dictionary. CSV has strings unless `types=` is given."""
     some = table.select("customer", "city", "year")

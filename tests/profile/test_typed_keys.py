@@ -173,7 +173,7 @@ def test_joining_without_escaping_is_detected(monkeypatch):
 @pytest.mark.parametrize("joint", [[("a",)], [("a", "a")], [("a", "t")], [("a", "x")], [("a", "b"), ("a", "b")]])
 def test_invalid_combinations_are_rejected(joint):
     """The cases are one column, a repeated column, a text, an unknown column, and a repeated combination."""
-    with pytest.raises(InputError, match="different combinations"):
+    with pytest.raises(InputError, match="each entry of `joint` must list"):
         TypedKeys(KEYS.columns, TEXTS, tuple(joint))
 
 

@@ -65,7 +65,6 @@ class TypedKeys:
     alone: bool = False
 
     def __post_init__(self) -> None:
-        keyed = {each.name for each in self.columns} - set(self.texts)
         if len(self.sets) > MOST_SETS:
             raise InputError(
                 f"a profile has at most {MOST_SETS:,} columns and combinations, got {len(self.sets):,}. Name the "
@@ -76,13 +75,31 @@ class TypedKeys:
                 'two sets of columns would have the same name in the result, where names are joined by " x ". Rename a '
                 "column whose name contains it."
             )
-        if len(set(self.joint)) < len(self.joint) or not all(
-            len(names) == len(set(names)) > (0 if self.alone else 1) and keyed.issuperset(names) for names in self.joint
-        ):
-            raise InputError(
-                f"`joint` must list different combinations of {'' if self.alone else 'two or more '}different columns "
-                f"that are part of the profile and not texts; got {', '.join(sorted(keyed)[:20]) or 'none'}."
-            )
+        seen = set[tuple[str, ...]]()
+        for names in self.joint:
+            if (problem := self._problem(names)) or names in seen:
+                entry = ", ".join(f'"{name}"' for name in names[:20])
+                raise InputError(
+                    f"each entry of `joint` must list {'' if self.alone else 'two or more '}different columns of the "
+                    f"profile that are not texts, but ({entry}) {problem or 'occurs twice. Remove one of the two'}."
+                )
+            seen.add(names)
+
+    def _problem(self, names: tuple[str, ...]) -> str | None:
+        """Return why a combination is invalid, with the next step, or None if it is valid."""
+        keyed = [each.name for each in self.columns if each.name not in self.texts]
+        for name in names:
+            if name in self.texts:
+                return f'contains "{name}", which is a column of texts. Remove it'
+            if name not in keyed:
+                return f'contains "{name}". Choose from {", ".join(keyed[:20]) or "none"}'
+        if len(set(names)) < len(names):
+            return "contains a column twice. Name it once"
+        if not names:
+            return "is empty. Name its columns, or remove it"
+        if len(names) == 1 and not self.alone:
+            return "contains only one column, which the profile releases anyway. Remove it, or add a column"
+        return None
 
     @cached_property
     def sets(self) -> tuple[tuple[str, ...], ...]:

@@ -77,3 +77,7 @@ MOST_POOLINGS: Final = 20
 """The maximum number of rounds that average margins with the cells that exceed them. A cell with several margins may
 need more than one round.
 """
+PROFILED: Final = frozenset(("strings", "whole numbers", "truth values", "dates"))
+"""The families of types that are part of a profile by default."""
+IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ssn", "hash", "token")
+"""Columns with one of these words at the end of their name identify rows or people and are excluded by default."""

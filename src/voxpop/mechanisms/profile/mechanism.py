@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, final
+from typing import TYPE_CHECKING, Any, Literal, cast, final
 
 from voxpop.errors import InputError
 from voxpop.files.progress import tell
+from voxpop.mechanisms.profile.constants import IDENTIFIERS, PROFILED
 from voxpop.privacy.budget import LARGEST_LIMIT, Budget, check_budget, check_whole
 from voxpop.privacy.planned import Mechanism
 from voxpop.reading.keys import KeyColumn, family, is_list, plain_type
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from voxpop.release.profile import Profile
 
 Joint = Literal["pairs"] | Sequence[Sequence[str]] | None
-PROFILED: Final = frozenset(("strings", "whole numbers", "truth values", "dates"))
-"""The families of types that are part of a profile by default."""
-IDENTIFIERS: Final = ("id", "uuid", "guid", "key", "email", "phone", "iban", "ssn", "hash", "token")
-"""Columns with one of these words at the end of their name identify rows or people and are excluded by default."""
 
 
 class TypedMechanism(Mechanism["Corpus", "Profile"]):
@@ -154,9 +151,11 @@ class ProfileMechanism(TypedMechanism):
 
         users, texts = ([user] if isinstance(user, str) else list(user)), list(_only_texts("text", text))
         columns = None if columns is None else _only_texts("columns", columns)
-        declared = declared_schema(source, csv, dict(types or {}), [*users, *texts, *(columns or ())])
+        sets = () if joint == "pairs" else _sets_of(joint)
+        combined = [name for names in sets for name in names]
+        declared = declared_schema(source, csv, dict(types or {}), [*users, *texts, *(columns or ()), *combined])
         wanted = None if columns is None else [*columns, *texts]
-        _check_columns([*texts, *(wanted or ())], declared)
+        _check_columns([*texts, *(wanted or ()), *combined], declared)
         chosen, left_out = dict[str, str](), dict[str, str]()
         for name, kind in declared.items():
             if name in users:
@@ -167,13 +166,16 @@ class ProfileMechanism(TypedMechanism):
             else:
                 left_out[name] = "not chosen" if wanted is not None else str(reason)
         if not chosen:
+            reason = "`columns` is an empty list" if wanted == [] else "names or types exclude all"
+            raise InputError(f'no column is left for the profile: {reason}. Name columns, such as columns=["city"].')
+        if other := next((name for name in combined if name in left_out), None):
             raise InputError(
-                "no column is left for the profile: names or types exclude all. Name the columns, such as "
-                'columns=["country", "city"].'
+                f'`joint` contains the column "{other}", which is not part of the profile ({left_out[other]}). Name it '
+                "in `columns` too, or remove it from `joint`."
             )
-        keyed = [name for name in chosen if name not in texts]
-        together = tuple(combinations(keyed, 2)) if joint == "pairs" else _sets_of(joint)
-        return cls(chosen, tuple(texts), together, counts, left_out, known)
+        if joint == "pairs":
+            sets = tuple(combinations([name for name in chosen if name not in texts], 2))
+        return cls(chosen, tuple(texts), sets, counts, left_out, known)
 
     def plan(self, budget: Budget) -> "ProfilePlan":
         """Compute the noise for a budget, without data.
@@ -344,9 +346,7 @@ def _only_texts(what: str, names: Iterable[Any]) -> tuple[str, ...]:
 def _check_columns(names: Sequence[str], declared: Mapping[str, Any]) -> None:
     for name in names:
         if name not in declared:
-            raise InputError(
-                f'the source has no column "{name}". Choose from {", ".join(list(declared)[:20]) or "none"}.'
-            )
+            raise InputError(f'the source has no column "{name}". Choose from {", ".join([*declared][:20]) or "none"}.')
 
 
 def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
