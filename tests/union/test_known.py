@@ -1,5 +1,6 @@
 """Items of a public list together with unknown items, on the code that releases (docs/privacy/known.md)."""
 
+import datetime as dt
 import json
 from dataclasses import replace
 from functools import cache, partial
@@ -475,6 +476,31 @@ def test_sources_of_several_kinds_make_one_list(tmp_path):
 def test_values_other_than_lists_are_rejected(given):
     with pytest.raises(InputError):
         vp.Items(known=given)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["tea", float("nan")], "several kinds: floats, strings"),
+        ([float("nan")], "floats, which only approximate"),
+        ([4711 * 10**30], "whole numbers that do not fit into 64 bits"),
+        ([("tea", 4711 * 10**30)], "whole numbers that do not fit into 64 bits"),
+        ([True, "tea"], "several kinds: strings, truth values"),
+        ([True, 1], "several kinds: truth values, whole numbers"),
+        (["tea", b"tea"], "several kinds: bytes, strings"),
+        ([dt.date(2020, 1, 1), dt.datetime(2020, 1, 1, 5)], "several kinds: dates, dates and times"),
+        ([dt.datetime(2020, 1, 1), dt.datetime(2020, 1, 1, tzinfo=dt.UTC)], "dates and times with a zone"),
+        (["\ud800tea"], "not valid Unicode"),
+        ([4711 + 2j], "cannot be items: complex"),
+        ([("a", "b"), "tea"], "tuples of different lengths, or tuples and other values"),
+    ],
+)
+def test_values_that_cannot_be_items_are_named_by_their_kind(given, words):
+    """The message contains the kinds but no value. Arrow would accept some of these lists after changing values."""
+    with pytest.raises(InputError, match=words) as error:
+        vp.Items(known=given)
+    assert not any(value in str(error.value) for value in ("tea", "4711", "nan", "2020"))
+    assert vp.Items(known=[None, "milk"]) == vp.Items(known=["milk"])
 
 
 def test_the_tokenizer_of_the_data_makes_the_items():

@@ -339,3 +339,55 @@ def _misfit(where: str, row: int, name: str, problem: str) -> SourceError:
         f'{where}, {row_called(row + 1)}: the value in the column "{name}" {problem}. Correct the row, or declare '
         "another type in types=."
     )
+
+
+def array_of_items(values: list[Any]) -> pa.Array:
+    """Return the Python values of the public list `known` as one array.
+
+    Arrow would cut the time of day off if the first value is a date, so values of several kinds are rejected here.
+
+    Raises:
+        InputError: The values have several kinds, or a kind that no column of items can contain. The message contains
+            the kinds but no value.
+    """
+    kinds = sorted({_kind_of_value(each) for each in values if each is not None})
+    if len(kinds) > 1 and kinds != ["decimals", "whole numbers"]:
+        raise not_items(f"values of several kinds: {', '.join(kinds[:20])}")
+    if kinds == ["floats"]:
+        raise not_items("floats, which only approximate numbers")
+    try:
+        return string_array(values) if kinds == ["strings"] and None not in values else pa.array(values)
+    except UnicodeEncodeError:
+        raise not_items("strings that are not valid Unicode") from None
+    except OverflowError:
+        raise not_items(f"{kinds[0]} that do not fit into 64 bits") from None
+    except (pa.ArrowException, TypeError, ValueError):
+        raise not_items(f"values that cannot be items: {kinds[0]}") from None
+
+
+_KINDS: dict[str, Any] = {
+    "truth values": (bool, np.bool_),
+    "whole numbers": Integral,
+    "decimals": Decimal,
+    "floats": (float, np.floating),
+    "dates and times": datetime,
+    "dates": date,
+    "bytes": bytes,
+}
+"""The kinds of Python values that Arrow could confuse. The first kind that fits counts."""
+
+
+def _kind_of_value(value: Any) -> str:
+    if isinstance(value, str):
+        return "strings"
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return "dates and times with a zone"
+    return next((name for name, types in _KINDS.items() if isinstance(value, types)), type(value).__name__)
+
+
+def not_items(problem: str) -> InputError:
+    """Return the error for a public list with values of a kind that items cannot have."""
+    return InputError(
+        f"`known` contains {problem}. Items are strings, or values of one kind such as whole numbers or dates; items "
+        "of several columns are tuples. Convert these values, for example to strings, or remove them."
+    )

@@ -14,7 +14,7 @@ from typing import Any, Literal, Union, final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voxpop.errors import ColumnError, InputError, SourceError, required
+from voxpop.errors import InputError, SourceError, required
 from voxpop.files.folder import lines_of
 from voxpop.kernels.threads import in_order
 from voxpop.privacy.budget import check_choice
@@ -24,6 +24,7 @@ from voxpop.reading.keys import NO_KEYS, Keys, joined_texts, spelled_rows, split
 from voxpop.reading.one_text import REGEX, TOKENIZER_NAMES
 from voxpop.reading.tokenizers import single_tokens
 from voxpop.reading.typed_keys import TypedKeys
+from voxpop.reading.types import array_of_items, not_items
 from voxpop.release.counts import Counts, Top
 from voxpop.release.profile import Profile
 from voxpop.release.release import Release
@@ -373,16 +374,14 @@ def _list_columns(given: Any) -> tuple[list[pa.Array], tuple[str, ...]]:
             raise wrong
         values = list(given)
         if values and isinstance(values[0], tuple | list):
-            return [_list_values(list(column)) for column in zip(*values, strict=True)], ()
-        return [_list_values(values)], ()
-    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError, ColumnError) as error:
-        if isinstance(error, ColumnError):
-            raise
+            if len({len(each) if isinstance(each, tuple | list) else -1 for each in values}) > 1:
+                raise not_items("tuples of different lengths, or tuples and other values")
+            return [array_of_items(list(column)) for column in zip(*values, strict=True)], ()
+        return [array_of_items(values)], ()
+    except InputError:
+        raise
+    except (pa.ArrowException, TypeError, ValueError):
         raise wrong from None
-
-
-def _list_values(values: list[Any]) -> pa.Array:
-    return string_array(values) if values and all(isinstance(each, str) for each in values) else pa.array(values)
 
 
 def _arrow_table(given: Any) -> pa.Table:
