@@ -54,7 +54,10 @@ def test_every_command_has_help(voxpop, command):
         (["show"], "DIR"),
         (["show", "nowhere"], "nowhere does not exist"),
         (["show", "nowhere", "--first", "-1"], "--first"),
-        (["sequences", "visits.csv", "-o", "model", "--synthesize", "-1"], "--synthesize"),
+        (
+            ["sequences", "v.csv", "--user", "u", "--sequence", "s", "--epsilon", "1", "-o", "m", "--synthesize", "-1"],
+            "--synthesize",
+        ),
         (["plan", "items", "--noise", "laplace"], "Unknown option: --noise"),
         (["items"], "--help"),
     ],

@@ -121,7 +121,47 @@ def test_wrong_calls_give_advice(voxpop, posts, tmp_path, arguments, expected):
 
 def test_missing_folder_is_reported(voxpop, posts):
     """Without `-o`, the command does not run."""
-    assert "--output" in voxpop("items", *CALL).complaint
+    assert "--output is missing: name the folder" in voxpop("items", *CALL).complaint
+    assert "-o has no value. Folder to save to. See `voxpop items" in voxpop("items", *CALL, "-o").complaint
+
+
+CONTENTS = "--text, --tokens, --items or --sequence COLUMN"
+BOTH, FOLDER = ["--epsilon EPSILON", "--delta DELTA"], "--output DIR"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "missing"),
+    [
+        (["items"], ["SOURCE (files or folders)", "--user COLUMN", CONTENTS, *BOTH, FOLDER]),
+        (["items", "posts.parquet"], ["--user COLUMN", CONTENTS, *BOTH, FOLDER]),
+        (["ngrams", "posts.parquet", "--user", "author", "--epsilon", 1], [CONTENTS, "--delta DELTA", FOLDER]),
+        (["heavy-hitters", "posts.parquet", "--text", "body", "-o", "x"], ["--user COLUMN", *BOTH]),
+        (["sequences", "posts.parquet", "--alphabet", "a,b"], ["--user COLUMN", CONTENTS, "--epsilon EPSILON", FOLDER]),
+        (["sequences", "posts.parquet", "--alphabet", "find"], ["--user COLUMN", CONTENTS, *BOTH, FOLDER]),
+        (["profile", "posts.parquet"], ["--user COLUMN", *BOTH, FOLDER]),
+        (["count", "words", "posts.parquet"], ["--user COLUMN", CONTENTS, *BOTH]),
+        (["top", "words", "--user", "author", "--text", "body"], ["SOURCE (files or folders)", *BOTH]),
+    ],
+)
+def test_all_missing_arguments_are_listed_at_once(voxpop, posts, arguments, missing):
+    """The message also lists the columns of the source, if there is one."""
+    complaint = voxpop(*arguments).complaint
+    listed = f"These arguments are missing: {'; '.join(missing)}. See `voxpop {arguments[0]} --help`."
+    assert listed in complaint
+    assert ('posts.parquet has the columns "author"' in complaint) == ("posts.parquet" in arguments)
+
+
+def test_an_event_log_needs_no_columns(voxpop, tmp_path):
+    """Its columns have standard names, so only the other arguments are missing."""
+    names = {"case:concept:name": ["1"], "concept:name": ["a"], "time:timestamp": ["2026-11-22"]}
+    pl.DataFrame(names).write_csv(tmp_path / "log.csv")
+    complaint = voxpop("items", "log.csv").complaint
+    assert f"missing: {'; '.join([*BOTH, FOLDER])}. See" in complaint
+
+
+def test_a_misspelt_option_is_named_instead_of_the_missing_one(voxpop, posts):
+    complaint = voxpop("items", "posts.parquet", "--usr", "author", "--txt", "body", *BUDGET, "-o", "x").complaint
+    assert "Unknown option: --usr. Did you mean --user?" in complaint
 
 
 def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):

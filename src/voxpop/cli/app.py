@@ -29,6 +29,7 @@ from voxpop.cli.saved import (
     verify,
 )
 from voxpop.cli.series import app as series
+from voxpop.cli.sources import is_event_log, missing_column
 from voxpop.errors import InputError, InternalError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
 from voxpop.release.registry import MECHANISMS, load_object
@@ -137,6 +138,32 @@ def _whole_numbers(app: App, commands: Any, arguments: Any) -> None:
                     raise InputError(f"{each.name} must be a whole number, such as 20. Write it without a point.")
 
 
+def _nothing_missing(app: App, commands: Any, arguments: Any) -> None:
+    """Raise an error that lists all missing arguments of a release, because the parser would name only one of them."""
+    found = {each.name: [token.value for token in each.tokens] for each in arguments}
+    if commands[0] == "plan" or not {"--user", "--epsilon"} <= {*found}:
+        return
+    source, contents = found["SOURCE"], [f"--{kind}" for kind in ("text", "tokens", "items", "sequence")]
+    no_source, no_contents = not source and not found["--sql"], not any(found[name] for name in contents)
+    finds = commands[0] != "sequences" or found["--alphabet"] == [_FIND]
+    # An event log needs no column of contents, and its cases may be the users.
+    logged = no_contents and not no_source and (not source or is_event_log(source, cases=not found["--user"]))
+    missing = {
+        "SOURCE (files or folders)": no_source,
+        "--user COLUMN": not found["--user"] and not logged,
+        f"{', '.join(contents[:-1])} or {contents[-1]} COLUMN": no_contents and not logged and commands[0] != "profile",
+        "--epsilon EPSILON": not found["--epsilon"],
+        "--delta DELTA": not found["--delta"] and finds,
+        "--output DIR": not found.get("--output", True),
+    }
+    names = [name for name, absent in missing.items() if absent]
+    if names == ["--output DIR"]:
+        raise InputError("--output is missing: name the folder to save to, such as --output result.")
+    if len(names) > 1:
+        text = f"These arguments are missing: {'; '.join(names)}. See `voxpop {' '.join(commands)} --help`."
+        raise missing_column(text, source) if any("COLUMN" in name for name in names) else InputError(text)
+
+
 app = App(
     name="voxpop",
     help="Find the items, phrases and sequences that many users share, and release them with user-level differential "
@@ -145,7 +172,7 @@ app = App(
     version_flags=["--version"],
     help_flags=["--help", "-h"],
     result_action="return_value",
-    config=[_whole_numbers],
+    config=[_nothing_missing, _whole_numbers],
     suppress_keyboard_interrupt=False,
     default_parameter=Parameter(negative=(), show_default=given.shown_default),
 )

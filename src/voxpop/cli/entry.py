@@ -165,7 +165,7 @@ def _code_of(error: InputError) -> int:
 
 
 def _explain(error: Exception, options: dict[str, str]) -> int:
-    from cyclopts import CycloptsError, UnusedCliTokensError
+    from cyclopts import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
     if isinstance(error, InputError):
         return _complain(str(error), _code_of(error), options)
@@ -177,6 +177,10 @@ def _explain(error: Exception, options: dict[str, str]) -> int:
                 (f"Unknown {each}.", f"Unknown {each}?")
             ):
                 text = f"Unknown {each}. {hint}"
+        if isinstance(error, MissingArgumentError) and error.argument is not None:
+            word = error.keyword or next((each.keyword for each in error.argument.tokens), None)
+            text = f"{error.argument.name} is missing." if word is None else f"{word} has no value."
+            text += f" {error.argument.parameter.help}" if error.argument.parameter.help else ""
         if isinstance(error, UnusedCliTokensError):
             first = next(iter(error.unused_tokens or ()), "")
             text = f"{first!r} belongs to no option. Write --name VALUE, and commas in lists of names."
