@@ -66,8 +66,13 @@ def key_of(user: Any) -> int:
     Raises:
         InputError: If no column of users can contain such a value.
     """
-    if isinstance(user, Integral) and not isinstance(user, bool) and -(2**63) <= int(user) < 2**64:
-        return int(user) % 2**64
+    if isinstance(user, Integral) and not isinstance(user, bool):
+        if -(2**63) <= int(user) < 2**64:
+            return int(user) % 2**64
+        raise InputError(
+            "the user is a whole number that does not fit into 64 bits, so no column of whole numbers can contain it. "
+            "Give the id as in the rows, for example as a string or as a Decimal."
+        )
     parts = list(user) if isinstance(user, tuple | list) else [user]
     with suppress(pa.ArrowException, ColumnError, TypeError, ValueError, OverflowError):
         texts = spelled_rows([_one(each) for each in parts or [None]], ["user"] * max(1, len(parts)))
