@@ -60,6 +60,18 @@ def test_a_series_with_a_seed_is_marked_from_the_start(voxpop):
     assert "NOT PRIVATE" not in voxpop("series", "init", "private", "--nights", 2, *budget).out
 
 
+def test_the_order_of_the_columns_of_users_is_the_same_every_night(voxpop, tmp_path):
+    """In another order, each person would have two budgets."""
+    ids = [str(number) for number in range(3000)]
+    pl.DataFrame({"tenant": ids, "id": ids, "what": ["tea"] * 3000}).write_parquet(tmp_path / "1.parquet")
+    voxpop("series", "init", "state", "--nights", 4, "--epsilon", 3, "--delta", "1e-6")
+    run = ["series", "run", "state", "1.parquet", "--items", "what", "--user"]
+    assert voxpop(*run, "tenant,id").code == 0
+    complaint = voxpop(*run, "id,tenant").complaint
+    assert "columns of users are id, tenant on this night and tenant, id on earlier nights" in complaint
+    assert voxpop(*run, "tenant,id").out.startswith("Night 2")
+
+
 def test_users_below_zero_and_above_63_bits_can_be_deleted(voxpop, tmp_path):
     """A number that begins with a hyphen follows two hyphens. The exit code is 2 if nothing was deleted."""
     for name, user in (("below", -5), ("above", 2**63 + 5)):

@@ -124,3 +124,16 @@ def test_unsupported_series_are_rejected_on_spark(spark, tmp_path):
     with pytest.raises(ReleaseError, match="cannot be encrypted"):
         sealed.run(read(spark, "spark", 1, tmp_path))
     assert (here.night, sealed.night) == (1, 0)
+
+
+def test_other_columns_of_users_are_refused_on_later_nights(spark, tmp_path):
+    """A state on Spark and a state in memory contain the names of the columns, on both ways of reading."""
+    rows = pl.DataFrame({"tenant": [f"t{user % 5}" for user in range(900)], "id": [f"c{user}" for user in range(900)]})
+    frame = framed(spark, rows.with_columns(what=pl.lit("tea")))
+    for partitions in (2, None):
+        options = vp.ReadOptions(partitions=partitions)
+        series = vp.Items().series(tmp_path / str(partitions), BUDGET, nights=NIGHTS)
+        series.run(vp.read(frame, user=["tenant", "id"], items="what", options=options), night=1)
+        with pytest.raises(InputError, match="columns of users are id, tenant on this night"):
+            series.run(vp.read(frame, user=["id", "tenant"], items="what", options=options), night=2)
+        series.run(vp.read(frame, user=["tenant", "id"], items="what", options=options), night=2)

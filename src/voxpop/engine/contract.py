@@ -285,7 +285,7 @@ class Engine(Protocol):
 
     @property
     def families(self) -> Mapping[str, str]:
-        """The family of user ids by column, in the order of `user`, which is public like the schema; "" for a column without a declaration."""
+        """The family of user ids by column, which is public like the schema; "" for a column without a declaration."""
 
     def weigh(self, shares: Shares, limit: int, secret: Source, pass_name: str) -> Weights:
         """Distribute the weight of every user among at most `limit` distinct items.
