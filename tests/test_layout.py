@@ -171,6 +171,8 @@ def test_import_circles_through_types_are_found_as_pairs():
 
 SHARED_PACKAGES = {
     ("*", "rounds"): "the rounds of several mechanisms",
+    ("profile", "counts"): "a profile counts its released values",
+    ("sequences", "set_union"): "items find the alphabet of sequences",
     ("set_union", "series"): "`Items` starts and opens series, and a series is saved as a release of items",
 }
 """The imports between the packages of `mechanisms` that are permitted, with the reason."""
@@ -379,7 +381,7 @@ def test_every_module_has_a_docstring():
 
 def test_files_named_in_text_exist():
     """Files named in docstrings, comments and pages exist, by their name or by the end of their path."""
-    folders = ("src", "flower", "tests", "benchmarks", "docs", "tools", "examples")
+    folders = ("src", "flower", "checker", "tests", "benchmarks", "docs", "tools", "examples")
     every = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     # The environment of peers is a folder of the benchmarks.
     python = [path for path in every if ".venv" not in path.parts]

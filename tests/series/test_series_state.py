@@ -273,7 +273,8 @@ def test_a_removed_user_has_no_further_budget(tmp_path):
     """The pool is removed, the key remains without budget, and later rows of the user are ignored."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea", users=3))
-    assert repr(series.remove(1)) == "Removed(items=1, nights=1)"
+    removed = series.remove(1)
+    assert (removed.items, removed.nights) == (1, 1)
     assert not series.remove(77)
     for large in (2**64, -(2**63) - 1):
         with pytest.raises(InputError, match="does not fit into 64 bits, so no column") as error:

@@ -58,7 +58,7 @@ class UserBatches(Protocol):
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Removed:
     """The numbers of items and nights of a user that were removed from the state.
 

@@ -15,6 +15,7 @@ from voxpop.engine.data import Corpus
 from voxpop.errors import InputError, InternalError
 from voxpop.files.progress import tell
 from voxpop.kernels.arrays import Int32s, Int64s
+from voxpop.mechanisms.counts.mechanism import CountsMechanism
 from voxpop.mechanisms.profile.constants import (
     CELL,
     COVER_UNIT,
@@ -36,7 +37,6 @@ from voxpop.privacy.planned import GateCall, run_passes, with_record
 from voxpop.reading.arrow import array_of, int64_array, numbers_of, text_buffers
 from voxpop.reading.keys import joined_texts, split_texts
 from voxpop.release.profile import KNOWN_MARKS, ColumnCover, Profile
-from voxpop.release.registry import configuration
 from voxpop.release.release import Release
 
 if TYPE_CHECKING:
@@ -158,10 +158,9 @@ def _counts_for(
 ) -> "Counts":
     """Return the counts of released tokens. The gate compares their cost with their part of the cap."""
     release = Release.from_items(tokens, plan, plan.guarantee)
-    # Counts are imported through the registry, because no mechanism imports another mechanism.
-    counts = configuration("counts")().plan_within(plan.counting, plan.budget, release)
+    counts = CountsMechanism().plan_within(plan.counting, plan.budget, release)
     gate.counts(counts.certificate)
-    return counts.release(corpus, seed=seed)  # type: ignore[no-any-return]
+    return counts.release(Corpus(corpus), seed=seed)
 
 
 def covers(names: Sequence[str], cells: Any, error: float | None) -> dict[str, ColumnCover]:

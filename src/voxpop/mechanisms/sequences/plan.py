@@ -24,11 +24,11 @@ from voxpop.mechanisms.sequences.releasing import (
     part_of_variety,
     split_contexts,
 )
+from voxpop.mechanisms.set_union.mechanism import Items
 from voxpop.privacy.budget import Budget
 from voxpop.privacy.passes import Claim, PathsProof
 from voxpop.privacy.path_budget import Limits, PathBudget
 from voxpop.privacy.planned import Planned, certified, with_record
-from voxpop.release.registry import configuration
 
 if TYPE_CHECKING:
     from voxpop.engine.data import Corpus
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 SMALLEST_RATE = 2.0**-30
 LARGEST_EPSILON = 1e4
-FINDER = "items"
-"""The registered name of the mechanism that finds the alphabet."""
 _MISSING = (
     "`alphabet` is missing: Sequences needs the list of all tokens that may occur, and the list must be public, "
     'because noise hides how often a token occurs and not which tokens exist. Pass the list (alphabet=["home", "news"])'
@@ -116,8 +114,8 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     def _claim(self) -> Claim:
         return Claim(self.budget.epsilon, 0.0 if self.finding is None else self.budget.delta)
 
-    def _finder(self) -> Any:
-        return configuration(FINDER)(max_items_per_user=self.mechanism.usual)
+    def _finder(self) -> Items:
+        return Items(max_items_per_user=self.mechanism.usual)
 
     @property
     def finding(self) -> Budget | None:
@@ -219,7 +217,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
 
     def _find(self, data: "Corpus", seed: int | None) -> tuple[str, ...]:
         """Return the tokens that a set union with a part of the budget releases."""
-        words = self._finder().release(data, self.finding, seed=seed)
+        words = self._finder().release(data, cast("Budget", self.finding), seed=seed)
         if not len(words):
             raise InputError(
                 "no token has enough users to be released, so no alphabet was found; the budget for finding it is "
