@@ -704,6 +704,7 @@ def test_marks_that_do_not_fit_are_rejected(marked, marks):
         release_of({**record, KNOWN_KEY: marks}, tables)
 
 
+@pytest.mark.usefixtures("fixed_secrets")  # Otherwise, a listed item without users may be released.
 def test_the_report_marks_known_items_and_excludes_them_from_the_promise():
     """The page contains one mark for each item. Without a list, the page has neither marks nor the exception."""
     corpus = corpus_of([["b", "new", "z"]] * 400)
