@@ -133,35 +133,29 @@ def _in_microseconds(table: pa.Table) -> pa.Table:
 
 def _filtered_on_spark(release: Release, table: Any, columns: Columns) -> Any:
     """Keep the rows of a Spark DataFrame that have a released key. Null is never equal to a key."""
+    from voxpop.engine.spark.reading import arrow_schema, has_collation
+
     names = key_names(release, columns)
     check_columns(names, list(table.columns), "the table")
+    kinds = arrow_schema(table)
     for name, wanted in zip(names, key_types(release), strict=True):
-        _check_type_on_spark(table.schema[name].dataType, wanted, name)
+        kind = table.schema[name].dataType
+        if has_collation(getattr(kind, "elementType", kind)) or not _compares_exactly(kinds[name], wanted):
+            raise ColumnError(
+                f'the column "{name}" contains {kind.simpleString()}, and released keys are {family(wanted)} '
+                f"({wanted}). Spark would also join other values. Cast the column to the released type, and strings "
+                "with a collation to collate(column, 'UTF8_BINARY')."
+            )
     named: Columns = names[0] if len(names) == 1 else names
     return table.join(to_spark(release, table.sparkSession, named), names, "left_semi")
 
 
-def _check_type_on_spark(kind: Any, wanted: pa.DataType, name: str) -> None:
-    """Raise an error if Spark would cast, round or fold values in a comparison, so that other values would be equal."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    single = getattr(kind, "elementType", kind)
-    try:
-        # Times without a zone are a separate type in Spark.
-        found = pa.timestamp("us", "UTC") if kind.typeName() == "timestamp" else to_arrow_type(single)
-    except PySparkException:  # Arrow lacks some types.
-        found = pa.null()
-    exact = family(found) == family(wanted) and getattr(single, "collation", "UTF8_BINARY") == "UTF8_BINARY"
-    if exact and pa.types.is_decimal(found):
-        whole = max(each.precision - each.scale for each in (found, wanted))
-        exact = whole + max(found.scale, wanted.scale) <= _SPARK_DIGITS
-    if not exact:
-        raise ColumnError(
-            f'the column "{name}" contains {kind.simpleString()}, and released keys are {family(wanted)} ({wanted}). '
-            "Spark would also join other values. Cast the column to the released type, and strings with a collation "
-            "to collate(column, 'UTF8_BINARY')."
-        )
+def _compares_exactly(kind: pa.DataType, wanted: pa.DataType) -> bool:
+    """Return whether Spark neither casts nor rounds values in a comparison, so that no other values are equal."""
+    if family(kind) != family(wanted) or not pa.types.is_decimal(kind):
+        return family(kind) == family(wanted)
+    whole = max(each.precision - each.scale for each in (kind, wanted))
+    return bool(whole + max(kind.scale, wanted.scale) <= _SPARK_DIGITS)
 
 
 def _library_of(table: Any) -> str:

@@ -328,6 +328,11 @@ def _arrow_type(frame: "DataFrame", name: str) -> Any:
     return pa.timestamp("us", "UTC") if isinstance(kind, TimestampType) else to_arrow_type(kind)
 
 
+def has_collation(kind: Any) -> bool:
+    """Return whether strings of a type of Spark can be equal although their bytes differ."""
+    return str(getattr(kind, "collation", "UTF8_BINARY")) != "UTF8_BINARY"
+
+
 def _family_of_user(frame: "DataFrame", user: str) -> str:
     """Return the family of types of the user ids.
 
@@ -335,7 +340,7 @@ def _family_of_user(frame: "DataFrame", user: str) -> str:
         ColumnError: If the ids have no equality, or an equality that differs from the equality of their bytes.
     """
     kind = frame.schema[user].dataType
-    if getattr(kind, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+    if has_collation(kind):
         raise ColumnError(
             f'the column "{user}" has the collation {kind.collation}, under which several spellings are one user; '
             "voxpop compares bytes and would count them as several users. Users must be strings without a collation. "
