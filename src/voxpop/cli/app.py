@@ -29,7 +29,7 @@ from voxpop.cli.saved import (
     verify,
 )
 from voxpop.cli.series import app as series
-from voxpop.cli.sources import is_event_log, missing_column
+from voxpop.cli.sources import CONTENTS, is_event_log, missing_column
 from voxpop.errors import InputError, InternalError, on_one_line, shown
 from voxpop.privacy.budget import check_choice, printable
 from voxpop.release.registry import MECHANISMS, load_object
@@ -143,7 +143,7 @@ def _nothing_missing(app: App, commands: Any, arguments: Any) -> None:
     found = {each.name: [token.value for token in each.tokens] for each in arguments}
     if commands[0] == "plan" or not {"--user", "--epsilon"} <= {*found}:
         return
-    source, contents = found["SOURCE"], [f"--{kind}" for kind in ("text", "tokens", "items", "sequence")]
+    source, contents = found["SOURCE"], [f"--{kind}" for kind in CONTENTS]
     no_source, no_contents = not source and not found["--sql"], not any(found[name] for name in contents)
     finds = commands[0] != "sequences" or found["--alphabet"] == [_FIND]
     # An event log needs no column of contents, and its cases may be the users.

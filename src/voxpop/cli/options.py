@@ -12,7 +12,7 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 import voxpop as vp
-from voxpop.cli.sources import check_path, is_event_log, missing_column
+from voxpop.cli.sources import CONTENTS, check_path, is_event_log, missing_column
 from voxpop.errors import InputError, InternalError
 from voxpop.privacy.budget import Budget
 
@@ -101,12 +101,7 @@ class TableArguments:
             InputError: The column of users or of contents is missing. The message lists the columns of the source.
         """
         source = self.source(paths)
-        given = {
-            "text": self.text,
-            "tokens": self.tokens,
-            "items": _names(self.items or [], "--items"),
-            "sequence": self.sequence,
-        }
+        given = {kind: getattr(self, kind) for kind in CONTENTS} | {"items": _names(self.items or [], "--items")}
         contents = {kind: name for kind, name in given.items() if name}
         if not contents and self.order is None and is_event_log(source, cases=not self.user):
             return {"user": _names(self.user)} if self.user else {}

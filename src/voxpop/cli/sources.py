@@ -13,6 +13,9 @@ QUERY, DATABASE_FILES = (
     (".db", ".db3", ".s3db", ".sqlite", ".sqlite3", ".duckdb"),
 )
 
+CONTENTS = ("text", "tokens", "items", "sequence")
+"""The options that name the column of contents."""
+
 
 def check_path(path: str) -> None:
     """Raise an error if a file argument is a query or a database.
@@ -81,7 +84,7 @@ def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], 
     kinds = dict(schema or {})
     if schema is None:
         lists = {"tokens", "sequence"} if "order" not in reading else {"tokens"}
-        for role in ("user", "text", "tokens", "items", "sequence"):
+        for role in ("user", *CONTENTS):
             kind = pa.list_(pa.string()) if role in lists else pa.string()
             kinds |= dict.fromkeys(column_list(reading.get(role, [])), kind)
     if "order" in reading and kinds.get(reading["order"], UNDECLARED) == UNDECLARED:
