@@ -10,6 +10,7 @@ from threading import Barrier
 
 import pytest
 from benchmarks import all as runner
+from benchmarks.speed.first_release import ROLES
 from benchmarks.support import benchmark as support
 from benchmarks.support.age import git, modules_of, source
 from benchmarks.support.benchmark import STAMP, Benchmark, stamp_of
@@ -357,3 +358,10 @@ def test_a_stamp_names_the_versions_of_peers(tmp_path, monkeypatch, capsys):
     assert peers == {"polars": version("polars"), "numpy": version("numpy")}
     with pytest.raises(subprocess.CalledProcessError):
         Benchmark(support.__file__, ("some",), (), 1, peers=("no-such-package",)).table("Some", [["a"], [1]], "some")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_scripts_of_first_releases_run(role, tmp_path, monkeypatch):
+    """Each script of `benchmarks/speed/first_release.py` runs, because the benchmark passes it to Python as text."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile(ROLES[role], role, "exec"), {})

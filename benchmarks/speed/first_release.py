@@ -26,8 +26,9 @@ assert ("thank", "you") in phrases
 KEYS = """
 import polars as pl, voxpop as vp
 sales = pl.DataFrame({"user": range(4000), "shop": [7, 8] * 1999 + [7, 4711]})
-keys = vp.Items(max_items_per_user=1).release(vp.read(sales, user="user", items="shop"), vp.Budget(epsilon=1,
-delta=1e-8)) assert sorted(vp.exports.filter(keys, sales)["shop"].unique()) == [7, 8]
+data = vp.read(sales, user="user", items="shop")
+keys = vp.Items(max_items_per_user=1).release(data, vp.Budget(epsilon=1, delta=1e-8))
+assert sorted(vp.exports.filter(keys, sales)["shop"].unique()) == [7, 8]
 """
 CLICKS = """
 import polars as pl, voxpop as vp
