@@ -1,7 +1,7 @@
 """Fixtures and the sources of randomness of the test suite.
 
-By default every run is the same: hypothesis derives examples from the tests, and secrets are numbered. With
-`--hypothesis-seed` both are drawn again.
+By default every run is the same, because hypothesis derives the examples from the tests, and secrets are numbered. With
+`--hypothesis-seed`, a run has new examples and new secrets.
 """
 
 import gc
@@ -108,7 +108,7 @@ def data_dir() -> Path:
     """Return the folder of real data, or skip the test."""
     folder = Path(os.environ.get("VOXPOP_DATA", ROOT.parent / "shared" / "data"))
     if not folder.is_dir():
-        pytest.skip("no real data: set VOXPOP_DATA to the folder that holds reddit_posts.parquet")
+        pytest.skip("no real data: set VOXPOP_DATA to the folder that contains reddit_posts.parquet")
     return folder
 
 

@@ -127,7 +127,7 @@ def with_marks(page):
 
 
 @pytest.mark.parametrize("page", [with_marks(page) for page in PAGES])
-def test_examples_run(page, tmp_path, monkeypatch, request):
+def test_all_examples_run(page, tmp_path, monkeypatch, request):
     """The blocks of one page run in order, in one namespace, in an empty folder."""
     if page.name == "spark.md":
         pytest.importorskip("pyspark", reason="pyspark is not installed: pip install voxpop[spark]")
@@ -172,7 +172,7 @@ def test_a_wrong_page_is_detected(page, broken):
         reader.follow(last["language"], last["text"])
 
 
-def test_untagged_blocks_hide_no_command():
+def test_no_other_block_contains_a_command():
     """`voxpop` commands are only in console blocks, because a command that no test runs can stop working."""
     for page in PAGES:
         for block in BLOCK.finditer(page.read_text()):

@@ -417,7 +417,7 @@ def defined(path: Path) -> set[str]:
     return found
 
 
-def test_each_name_has_one_meaning():
+def test_each_top_level_name_is_defined_once():
     """A top-level name is defined in one file or listed with a reason.
 
     A private name is defined in at most two files.

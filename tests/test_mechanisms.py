@@ -22,13 +22,13 @@ def test_registered_names_exist(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
-def test_a_mechanism_with_a_story_says_so(mechanism):
+def test_the_table_marks_mechanisms_with_a_story(mechanism):
     """If `told` is missing, reports omit the function `story` of the package without an error."""
     assert hasattr(import_module(mechanism.describe.split(":")[0]), "story") is mechanism.told
 
 
 def test_every_mechanism_has_a_command():
-    """The command has an example, from which it is made, or a function in the command line."""
+    """The command is generated from an example, or is a function in the package of the command line."""
     assert {*EXAMPLES, *WRITTEN} == {each.command for each in MECHANISMS}
     assert EXAMPLES.keys().isdisjoint(WRITTEN)
 
@@ -64,12 +64,12 @@ def test_plans_name_their_mechanism(fields):
     ],
     ids=lambda plan: type(plan).__name__,
 )
-def test_users_needed_have_equal_defaults(plan):
+def test_users_needed_has_the_same_default_for_every_plan(plan):
     """Without `per_user`, every plan assumes ten items per user."""
     assert plan.users_needed(0.9) == plan.users_needed(0.9, per_user=10) > plan.users_needed(0.9, per_user=1)
 
 
-def test_users_needed_assume_no_more_items_than_the_limit():
+def test_users_needed_assumes_no_more_items_than_the_limit():
     """A limit below ten is the default number of items per user."""
     plan = vp.Items(max_items_per_user=3).plan(vp.Budget(2, 1e-7))
     assert plan.users_needed(0.9) == plan.users_needed(0.9, per_user=3)

@@ -27,7 +27,7 @@ def missing(sentences):
     return [sentence for sentence in sentences if not any(sentence in page for page in pages)]
 
 
-def test_every_row_is_read():
+def test_every_row_of_the_table_is_read():
     text = TABLE.read_text("utf-8")
     assert len(rows()) == sum(line.startswith('| "') for line in text.splitlines()) > 120
 

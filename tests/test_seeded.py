@@ -1,6 +1,6 @@
 """Seeded releases of generated data agree with the digests in `seeded.json`. A restructuring must not change them.
 
-`VOXPOP_REWRITE_SEEDED=1 pytest tests/test_seeded.py` writes the digests again. Do this only in a commit that changes a
+`VOXPOP_REWRITE_SEEDED=1 pytest tests/test_seeded.py` rewrites the digests. Do this only in a commit that changes a
 mechanism, and name the mechanism and the reason in its message.
 """
 

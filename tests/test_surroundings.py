@@ -17,7 +17,7 @@ def test_images_have_a_supported_python():
     assert {image, devcontainer["image"].rpartition(":")[2]} <= supported
 
 
-def test_commands_exist():
+def test_commands_of_images_and_hooks_exist():
     """The entry point of the image, the target of the devcontainer, and the programs and files of the hooks exist."""
     entry = json.loads(re.search(r"ENTRYPOINT (.+)", (ROOT / "Containerfile").read_text())[1])
     assert entry[0] in PROJECT["scripts"]

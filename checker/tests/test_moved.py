@@ -141,7 +141,7 @@ def test_a_number_that_binds_is_not_proved_on_its_unsafe_side(name, path, factor
     assert verdict(moved(read(name), path, factor)) != PROVED
 
 
-# All numbers of a certificate of two rounds, against delta by quadrature in doubles.
+# Tests of all numbers of a certificate of two rounds, against a delta that is computed by quadrature in doubles.
 
 
 def two_rounds():
@@ -189,7 +189,7 @@ def upper(x):
 
 
 def exact(certificate):
-    """Return delta of two rounds by Simpson's rule, without code of the checker."""
+    """Return the delta of two rounds, computed by Simpson's rule and without code of the checker."""
     epsilon, numbers = certificate["claim"]["epsilon"], certificate["numbers"]
     rounds = numbers["rounds"]
     first, (one, two), caps = rounds["first"], rounds["later"], rounds["caps"]
@@ -308,7 +308,7 @@ def test_a_cap_off_the_lattice_is_refused():
     ],
     ids=lambda each: str(each).replace(" ", ""),
 )
-def test_exchanged_rules_are_not_proved(name, path, value):
+def test_a_certificate_with_swapped_rules_is_not_proved(name, path, value):
     certificate = read(name)  # `test_a_planned_certificate_is_proved` proves it
     at(certificate, path[:-1])[path[-1]] = value
     assert verdict(certificate) != PROVED
@@ -352,7 +352,7 @@ def test_passes_in_another_order_are_refused(name):
     ("field", "value"), [("sigma", 0.98), ("cost", 0.98), ("cost", 2**41), ("sigma", 0), ("cost", None)]
 )
 @pytest.mark.parametrize("name", ["ngrams", "ngrams_known"])
-def test_a_later_pass_with_less_noise_or_price_is_refused(name, field, value):
+def test_a_later_pass_with_less_noise_or_a_lower_price_is_rejected(name, field, value):
     certificate, passes = saved(name)
     for number in (number for number, each in enumerate(passes) if field in each):
         ran = deepcopy(passes)
@@ -375,7 +375,7 @@ def test_later_passes_spend_only_the_budget_that_chosen_rounds_leave():
             check(moved(certificate, (NUMBERS, "choice", "square"), factor), passes)
 
 
-def test_passes_of_dpne_add_up():
+def test_passes_of_dpne_with_less_noise_are_rejected():
     certificate, passes = saved("dpne")
     passes = deepcopy(passes)
     for each in passes[1:]:
@@ -446,7 +446,7 @@ def decided(certificate, lengths, released):
 
 
 @pytest.mark.parametrize("value", [0, 1_001, "20", None])
-def test_a_usual_length_is_in_range_and_needs_its_rule(value):
+def test_a_usual_length_out_of_range_or_without_its_rule_is_rejected(value):
     certificate, passes = saved("decided")
     certificate[NUMBERS]["usual"] = value
     if value is None:
@@ -462,7 +462,7 @@ def test_a_usual_length_is_in_range_and_needs_its_rule(value):
 
 
 @pytest.mark.parametrize(("field", "value"), [("least", None), ("per_noise", None), ("least", "0"), ("least", "6/5")])
-def test_half_a_rule_for_steps_is_refused(field, value):
+def test_an_incomplete_rule_for_steps_is_rejected(field, value):
     certificate, _ = saved("sequences")
     certificate[NUMBERS][field] = value
     assert verdict(certificate) == "refused"
@@ -473,7 +473,7 @@ def test_half_a_rule_for_steps_is_refused(field, value):
 
 @pytest.mark.parametrize("name", ["sequences", "find", "decided"])
 @pytest.mark.parametrize("change", [{"sensitivity": 1}, {"sensitivity": 1, "bins": 2}, {"bins": 99}, {"bins": None}])
-def test_distinct_symbols_have_the_noise_of_all_of_a_user(name, change):
+def test_a_wrong_sensitivity_or_number_of_distinct_symbols_is_rejected(name, change):
     certificate, passes = saved(name)
     assert passes[1]["pass"] == "variety"
     passes[1] |= change

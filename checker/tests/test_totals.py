@@ -115,7 +115,7 @@ def test_a_total_of_larger_numbers_is_not_proved(which, name, factor):
     assert not totals.holds(2.21332, pair)
 
 
-def test_novel_and_mu_are_those_that_voxpop_states():
+def test_novel_and_mu_equal_the_values_in_the_release():
     for name in ("release", "counts", "top"):
         stated = json.loads((HERE / f"{name}.json").read_text("utf-8"))["guarantee"]["spend"]
         own = release_of(HERE / f"{name}.json")
@@ -141,7 +141,7 @@ def test_gaussian_releases_add_up_by_squares():
     assert float(totals.composed(arb(1), releases)) == pytest.approx(float(exact), rel=1e-9)
 
 
-def test_randomised_responses_equal_those_of_all_their_answers():
+def test_randomised_responses_compose_as_the_sum_over_all_answers():
     epsilons, deltas, total = (0.5, 0.75, 1.0), (1e-3, 2e-3, 0.0), 1.25
     expected = 0.0
     for signs in product((1, -1), repeat=3):
@@ -262,13 +262,13 @@ def test_content_that_is_not_a_ledger_of_this_rule_is_rejected(ledger, statement
 @pytest.mark.parametrize(
     ("guarantee", "most"),
     [
-        (pure(0.1), 30),  # decimals: 30 times 0.1 is 3
+        (pure(0.1), 30),  # in decimals, 30 times 0.1 is exactly 3
         (pure(0.01, 2e-8), 25),  # half of delta is for revealing outcomes
         (noisy(1.0, 1e-6, 0.0, 0.1), None),
         (noisy(0.5, 1e-7, 1e-8, 0.1), None),
     ],
 )
-def test_each_cap_binds(guarantee, most):
+def test_each_cap_limits_the_number_of_releases(guarantee, most):
     def admitted(count):
         return "" not in totals.replay((3.0, 1e-6), entries(*[guarantee] * count))
 
@@ -281,13 +281,13 @@ def test_each_cap_binds(guarantee, most):
         assert within == [True, False]
 
 
-def test_a_budget_without_delta_has_the_plain_corner_only():
+def test_a_budget_without_delta_accepts_only_pure_releases():
     assert totals.replay((3.0, 0.0), entries(*[pure(1.0)] * 3)) == {"first": 1, "plain": 2}
     assert totals.replay((3.0, 0.0), entries(*[pure(1.0)] * 4)) == {"first": 1, "plain": 2, "": 1}
     assert totals.replay((3.0, 0.0), entries(pure(1.0), noisy(0.1, 1e-9, 0.0, 0.01))) == {"first": 1, "": 1}
 
 
-def test_a_reserve_pays_as_often_as_it_was_charged():
+def test_a_reserve_pays_for_exactly_the_charged_number_of_releases():
     listed = entries(*[pure(0.5)] * 4)
     listed[0] |= {"times": 2, "state": "reserved"}
     for each in listed[1:]:

@@ -56,7 +56,7 @@ def test_the_page_can_be_searched(opened, reports, button, typed, fits):
         assert "may have any number of users" in report.page.inner_text("#list")
 
 
-def test_lengths_and_first_tokens_filter(opened, reports):
+def test_lengths_and_first_tokens_filter_the_list(opened, reports):
     """Selected lengths and a first token narrow the list, and can be removed again."""
     report = opened("phrases")
     grams = list(vp.load(reports["phrases"].parent))
@@ -88,7 +88,7 @@ def test_the_table_can_be_sorted(opened, reports):
     assert report.rows()[0] == " ".join(max(grams, key=lambda gram: begun[gram]))
 
 
-def test_downloads(opened, reports, tmp_path):
+def test_the_displayed_phrases_can_be_downloaded(opened, reports, tmp_path):
     """The displayed phrases are saved as CSV that spreadsheets do not evaluate, and unchanged as JSON and text."""
     report = opened("items")
     items = [item for (item,) in words_first(vp.load(reports["items"].parent).each_gram())]
@@ -151,7 +151,7 @@ def test_the_page_works_with_the_keyboard(opened):
 
 
 @pytest.mark.parametrize("system", ["light", "dark"])
-def test_the_page_has_both_themes(opened, system):
+def test_the_page_has_a_light_and_a_dark_theme(opened, system):
     """Colours follow the system until the user chooses a theme. The choice is remembered."""
     page = opened("phrases", color_scheme=system).page
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -221,7 +221,7 @@ def test_apostrophes_typed_on_phones_match(opened):
     assert opened("phrases").page.evaluate(TYPED % scripts(("cutting", "rows"))) == [["so", "i", "don't"], True, 1]
 
 
-def test_completions_are_taken(opened):
+def test_the_keyboard_selects_and_inserts_completions(opened):
     """Enter takes the first completion, arrows select another, and Tab takes it. Unfinished words are completed."""
     page = opened("phrases").page
     page.fill("#prompt", "Thank y")
@@ -252,7 +252,7 @@ ORPHANS = """() => [".cards", ".columns"].filter(name => {
 
 
 @pytest.mark.parametrize("name", ["phrases", "items", "sequences", "seeded", "empty", "signed"])
-def test_pages_fit_their_width(opened, name):
+def test_no_page_scrolls_horizontally(opened, name):
     """At any width, no kind of report scrolls horizontally, and all rows of cards have the same number of cards.
 
     Every button and field has a name.
@@ -314,7 +314,7 @@ def test_search_and_lengths_apply_to_first_tokens(opened, reports):
     assert firsts == Counter(gram[0] for gram in fits)
 
 
-def test_a_legend_lists_the_bars(opened):
+def test_the_legend_of_the_budget_lists_every_bar(opened):
     """Every part of the budget in the legend has a bar, and every bar is in the legend."""
     page = opened("phrases").page
     names = page.eval_on_selector_all(".legend .swatch", "all => all.map(e => e.className.replace('swatch ', ''))")
@@ -444,7 +444,7 @@ def test_sequences_show_noisy_counts(opened):
 def test_paths_of_sessions_are_drawn(opened):
     """Charts of beginnings, lengths and paths have an interval for each bar.
 
-    The rows of the table add up to about 100.
+    The shares in each row of the table add up to about 100 percent.
     """
     page = opened("sequences").page
     page.wait_for_selector("#chart-paths svg g[aria-label=bar]", state="attached")
@@ -461,7 +461,7 @@ def test_paths_of_sessions_are_drawn(opened):
     assert page.locator("#sessions .chart[role=img][aria-label]").count() == 3
 
 
-def test_the_browser_enforces_the_policy(opened):
+def test_the_browser_enforces_the_content_security_policy(opened):
     """A script that was added to the page file cannot send data, and no script can be added to the open page."""
     report = opened("phrases")
     sent = report.page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')")

@@ -57,7 +57,7 @@ def error_of(ran):
     ],
 )
 @pytest.mark.usefixtures("posts")
-def test_exit_codes_by_cause(voxpop, change, code, cause):
+def test_each_cause_has_its_own_exit_code(voxpop, change, code, cause):
     """Each cause has its exit code, and nothing is charged."""
     call = list(CALL)
     if change[0] in call:
@@ -71,7 +71,7 @@ def test_exit_codes_by_cause(voxpop, change, code, cause):
 
 
 @pytest.mark.usefixtures("posts")
-def test_texts_of_standard_error_are_part_of_the_object(voxpop, monkeypatch):
+def test_messages_are_part_of_the_json_object(voxpop, monkeypatch):
     """The plan of a profile, messages about rows, and the frames of a fault are not printed before the object."""
     Path("torn.csv").write_text("author,body\n1,tea\n,tea\n")
     call = ["profile", "torn.csv", "--user", "author", "--epsilon", 1, "--delta", "1e-8", "-o", "values"]
@@ -212,12 +212,12 @@ def test_databases_and_queries_are_distinguished_from_files(voxpop, monkeypatch,
         (["items", "posts.parquet", *CALL, "--ledgerr", "x"], "Did you mean --ledger?"),
     ],
 )
-def test_deliberately_missing_options_name_the_command(voxpop, call, words):
-    """The message names the command with this function."""
+def test_messages_about_unknown_options_name_the_option_or_command_to_use(voxpop, call, words):
+    """The message names the command or the option that does what the call asked for."""
     assert words in voxpop(*call).complaint
 
 
-def test_the_plan_of_a_series_has_no_charge(voxpop):
+def test_planning_a_series_needs_no_folder_or_ledger(voxpop):
     """The output equals the plan of `plan_series`."""
     call = ["series", "plan", "--nights", 30, "--epsilon", 3, "--delta", "1e-6"]
     assert "(3, 1e-06)-DP" in voxpop(*call).out

@@ -18,7 +18,7 @@ def posts(tmp_path):
     frame.write_parquet(tmp_path / "posts.parquet")
 
 
-def test_releases_and_saves(voxpop, tmp_path):
+def test_the_command_releases_and_saves(voxpop, tmp_path):
     """The shared word is released, printed with its guarantee and saved, but the word of one user is not."""
     code, out, err = voxpop("heavy-hitters", *CALL, "-o", "words")
     assert (code, err) == (0, "")

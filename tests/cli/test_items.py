@@ -28,7 +28,7 @@ def posts(tmp_path):
     return tmp_path / "posts.parquet"
 
 
-def test_releases_and_saves(voxpop, posts, tmp_path):
+def test_the_command_releases_and_saves(voxpop, posts, tmp_path):
     """The shared words are released, printed with their guarantee and saved, but the word of one user is not."""
     code, out, err = voxpop("items", *CALL, "-o", "words")
     assert (code, err) == (0, "")
@@ -66,7 +66,7 @@ def test_options_reach_the_mechanism(voxpop, posts):
     assert {name: plan[name] for name in expected} == expected
 
 
-def test_seed_is_reproducible_and_marked(voxpop, posts, tmp_path):
+def test_a_seeded_release_is_reproducible_and_marked(voxpop, posts, tmp_path):
     """The same seed gives the same files. Output and files are marked as not private."""
     first = voxpop("items", *CALL, "--seed", 1, "-o", "one")
     content = voxpop("items", *CALL, "--seed", 1, "-o", "two", "--json").json
@@ -92,7 +92,7 @@ def test_several_sources_with_other_columns_are_read(voxpop, tmp_path):
 @pytest.mark.parametrize(
     ("tokenizer", "word"), [("whitespace", "Tea,"), ("regex:[a-z]+!", "milk!"), ("characters", "t")]
 )
-def test_tokenizer_is_passed_on(voxpop, posts, tmp_path, tokenizer, word):
+def test_the_tokenizer_option_determines_the_words(voxpop, posts, tmp_path, tokenizer, word):
     """Different tokenisers give different words."""
     assert voxpop("items", *CALL, "--tokenizer", tokenizer, "-o", "words").code == 0
     assert word in vp.load(tmp_path / "words")
@@ -119,7 +119,7 @@ def test_wrong_calls_give_advice(voxpop, posts, tmp_path, arguments, expected):
     assert not (tmp_path / "words").exists()
 
 
-def test_missing_folder_is_reported(voxpop, posts):
+def test_a_missing_output_option_is_reported(voxpop, posts):
     """Without `-o`, the command does not run."""
     assert "--output is missing: name the folder" in voxpop("items", *CALL).complaint
     assert "-o has no value. Folder to save to. See `voxpop items" in voxpop("items", *CALL, "-o").complaint
@@ -255,7 +255,7 @@ def test_large_epsilon_and_delta_cause_warnings(voxpop, posts):
     assert "Caution: Delta 0.01 " in out
 
 
-def test_delimiter_and_encoding_are_passed_on(voxpop, tmp_path):
+def test_the_delimiter_and_encoding_options_are_used(voxpop, tmp_path):
     """Explicit options override detection, and the name "tab" denotes a tab."""
     for name, mark in (("tab", "\t"), ("~", "~")):
         rows = [f"who{mark}body", *(f"{number}{mark}café" for number in range(600))]

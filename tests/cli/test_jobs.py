@@ -97,7 +97,7 @@ def test_a_job_runs_its_command(voxpop, job):
     assert voxpop("verify", "words").code == 0
 
 
-def test_every_kind_of_value_is_written(voxpop, job):
+def test_every_kind_of_value_becomes_an_option(voxpop, job):
     """Lists, truth values and pairs become repeated options, flags and NAME=VALUE."""
     table = pl.DataFrame({"author": range(400), "size": [1] * 400, "body": ["<b>Tea</b>"] * 400, "team": 1})
     table.write_csv("posts.csv")
@@ -112,7 +112,7 @@ def test_every_kind_of_value_is_written(voxpop, job):
     assert vp.load("profile").error is None
 
 
-def test_counts_are_a_job(voxpop, job):
+def test_a_job_can_release_counts(voxpop, job):
     """A job may add counts to a release. The record of the counts contains the digest of the job."""
     voxpop("run", "job.toml")
     job(
@@ -269,7 +269,7 @@ def test_a_job_reads_a_database(voxpop, job, monkeypatch):
 
 
 def test_a_new_job_must_be_confirmed(voxpop, job, monkeypatch):
-    """The answers give a job that a dry run accepts."""
+    """The answers to the prompts give a job that a dry run accepts."""
     answers = "items\nposts.parquet\nauthor\ntext\nbody\n1\n1e-8\nnew words\nteam.ledger\nposts\n\n"
     ran = subprocess.run(
         [sys.executable, "-m", "voxpop.cli", "run", "--new", "new.toml"], input=answers, capture_output=True, text=True
@@ -310,7 +310,7 @@ def test_no_value_of_a_job_becomes_an_option(voxpop, job, monkeypatch, given):
     assert not Path("words").exists()
 
 
-def test_a_hyphen_is_standard_input(job):
+def test_a_hyphen_as_source_denotes_standard_input(job):
     """A job reads standard input as the command does."""
     job(JOB.replace('"posts.parquet"', '"-"'))
     rows = "author,body\n" + "".join(f"{number},tea\n" for number in range(400))
@@ -333,14 +333,14 @@ def test_a_hyphen_is_standard_input(job):
         (JOB.replace("max_items_per_user = 1", "min_users = 20.9"), "must be a whole number"),
     ],
 )
-def test_odd_values_are_not_ignored(voxpop, job, text, words):
+def test_unsuitable_values_are_reported_and_not_ignored(voxpop, job, text, words):
     """No part of a job is omitted or changed without a message."""
     assert words in voxpop("run", job(text)).complaint
     assert not Path("words").exists()
 
 
 @pytest.mark.parametrize("command", ["items", "plan items"])
-def test_fractions_of_whole_numbers_are_refused(voxpop, job, command):
+def test_fractions_are_rejected_for_whole_number_options(voxpop, job, command):
     """The command line does not round a number."""
     more = [] if command.startswith("plan") else ["posts.parquet", "--user", "author", "--text", "body", "-o", "words"]
     given = [*command.split(), *more, "--epsilon", 1, "--delta", 1e-8, "--max-items-per-user", 2.5]
@@ -387,7 +387,7 @@ def test_a_dry_run_rejects_the_same_jobs_as_the_run(voxpop, job, overrides):
 
 @pytest.mark.parametrize("ending", [" -- all of them", ";", "\n"])
 def test_a_dry_run_accepts_a_query_with_a_comment(voxpop, job, ending):
-    """A comment at the end of the query does not hide the end of the query for its columns."""
+    """A dry run shows the columns of a query that ends with a comment, a semicolon or a line feed."""
     with sqlite3.connect("shop.db") as shop:
         shop.execute("create table posts (author, body, at)")
         shop.executemany("insert into posts values (?, 'tea', '2026-01-01')", [(str(number),) for number in range(400)])

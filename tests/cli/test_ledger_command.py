@@ -25,7 +25,7 @@ def shop(voxpop, tmp_path):
     return ["items", "posts.parquet", *COLUMNS, *BUDGET, "--ledger", "team.ledger", "--dataset", "shop"]
 
 
-def test_spent_and_remaining_budget(voxpop, shop):
+def test_the_command_prints_the_spent_and_the_remaining_budget(voxpop, shop):
     """After two charges of epsilon 3 of 7, epsilon 5.87 fits, because Gaussian noise adds up by squares.
 
     Epsilon 5.9 is rejected.

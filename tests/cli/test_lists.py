@@ -54,7 +54,7 @@ def test_a_file_has_one_entry_in_each_line(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--alphabet", "--alphabet-file"])
-def test_alphabets_match_events(voxpop, tmp_path, option):
+def test_spaces_in_an_alphabet_file_create_no_symbols(voxpop, tmp_path, option):
     """Spaces after commas do not create additional symbols, and the alphabet is printed."""
     visits = [["pay", "ship", "a, b"]] * 600
     pl.DataFrame({"who": range(600), "visit": visits}).write_parquet(tmp_path / "t.parquet")

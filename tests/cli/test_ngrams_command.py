@@ -16,7 +16,7 @@ def posts(tmp_path):
 
 
 @pytest.mark.usefixtures("posts")
-def test_releases_and_saves_phrases(voxpop, tmp_path):
+def test_the_command_releases_and_saves_phrases(voxpop, tmp_path):
     """Shared phrases are released with all their parts, printed with their guarantee, and saved."""
     code, out, _ = voxpop("ngrams", *CALL, "--max-length", 3, "--max-phrases-per-user", 20, "--seed", 1)
     assert code == 0

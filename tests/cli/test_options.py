@@ -102,7 +102,7 @@ def sales(tmp_path):
         ["--user", "shop,person", "--items", "kind,size"],
     ],
 )
-def test_keys_of_several_columns(voxpop, tmp_path, columns):
+def test_names_of_several_columns_can_be_repeated_or_separated_by_commas(voxpop, tmp_path, columns):
     """An option for column names can be repeated or can contain names separated by commas."""
     assert voxpop("items", "sales.parquet", *columns, *BUDGET, "-o", "found").code == 0
     assert vp.load(tmp_path / "found").to_list() == [("milk", 2), ("tea", 1)]

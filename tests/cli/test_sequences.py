@@ -21,7 +21,7 @@ def visits(tmp_path):
     pl.DataFrame({"who": range(900), "pages": pages}).write_parquet(tmp_path / "visits.parquet")
 
 
-def test_releases_saves_and_draws(voxpop, visits, tmp_path):
+def test_the_command_releases_saves_and_draws_sequences(voxpop, visits, tmp_path):
     """The command saves a model with its guarantee and the requested number of readable synthetic sequences."""
     code, out, err = voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--synthesize", 50, "-o", "model")
     assert code == 0
@@ -51,7 +51,7 @@ def test_json_contains_no_private_data(voxpop, visits, tmp_path):
 
 
 @pytest.mark.jit
-def test_an_alphabet_from_a_file_and_from_a_release(voxpop, visits, tmp_path):
+def test_the_alphabet_can_be_a_file_or_a_release(voxpop, visits, tmp_path):
     """A file has one symbol per line. With a released alphabet, the output includes the guarantee of both releases."""
     (tmp_path / "letters.txt").write_text("b\na\nc\n", encoding="utf-8")
     assert voxpop("sequences", *CALL, *BUDGET, "--alphabet", "letters.txt", "-o", "one").code == 0

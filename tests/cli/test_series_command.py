@@ -102,7 +102,7 @@ def test_a_series_takes_a_public_list(voxpop, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-def test_a_list_of_composite_keys_is_a_file(voxpop, tmp_path):
+def test_a_public_list_of_composite_keys_is_read_from_a_file(voxpop, tmp_path):
     """The columns of the file are found by their names, and its strings get the types of the data."""
     users = range(3000)
     rows = pl.DataFrame({"who": users, "country": ["NL"] * 3000, "product": [user % 4 for user in users]})

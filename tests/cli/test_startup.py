@@ -43,7 +43,7 @@ def test_help_takes_little_time(arguments):
     assert seconds < 3 * 0.3
 
 
-def test_import_loads_nothing_heavy():
+def test_the_import_loads_no_heavy_library():
     """Importing the package and listing its names imports none of the heavy libraries."""
     assert heavy_modules_after("import voxpop; dir(voxpop); voxpop.errors") == set()
 
@@ -51,7 +51,7 @@ def test_import_loads_nothing_heavy():
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["items", "--help"], ["--version"], ["plan", "items", "--epsilon", "4"]]
 )
-def test_help_and_refusals_load_nothing_heavy(arguments):
+def test_help_and_rejected_calls_load_no_heavy_library(arguments):
     """Help, the version and a rejected call also import none of the heavy libraries."""
     assert heavy_modules_after(COMMAND, *arguments) == set()
 
@@ -63,7 +63,7 @@ def test_public_names_are_sorted_and_complete():
         assert getattr(voxpop, name) is not None
 
 
-def test_unknown_name_is_an_attribute_error():
+def test_an_unknown_name_raises_an_attribute_error():
     """The error for an unknown name lists the existing names."""
     with pytest.raises(AttributeError, match=r"no attribute 'SetUnon'; it has Budget, CSV, .*Items"):
         _ = voxpop.SetUnon

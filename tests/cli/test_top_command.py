@@ -71,7 +71,7 @@ def test_a_budget_that_is_too_small_is_refused(voxpop, words):
     assert "ranked" in voxpop("top", words, *READ, "--epsilon", 1e-9, "--delta", "1e-8").complaint
 
 
-def test_as_json(voxpop, words):
+def test_the_output_is_one_json_object(voxpop, words):
     """The object contains the content of the text output and the plan."""
     code, out, _ = voxpop("top", words, *READ, *SPEND, "--k", 2, "--json")
     shown = json.loads(out)

@@ -33,7 +33,7 @@ def poured(users: list[list[int]], cutoff: float) -> np.ndarray:
 
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
-def test_the_kernel_pours_like_plain_loops(users, cutoff):
+def test_the_kernel_equals_plain_loops(users, cutoff):
     """Items are filled in sequence, and each is full before the next receives weight."""
     weights = naive.pour_in_order(users, cutoff)
     for item, weight in enumerate(poured(users, cutoff) / UNIT):
@@ -181,7 +181,7 @@ def test_items_of_other_users_have_weight_only_through_the_extra_user(record_pro
     record_property("figure", f"{only.sum()} items of others: {cost:.2f} times delta in one order")
 
 
-def test_users_pour_in_the_documented_order():
+def test_users_fill_items_in_the_documented_order():
     """Users fill items in descending order of frequency, with ties by first appearance, or by a public rank."""
     held = PrivatePairs(np.array([2, 0, 1, 1], np.int32), np.array([0, 3, 4]), np.array([1, 4, 1, 1], np.int32), 3)
     assert by_own_frequency(held).items.tolist() == [0, 2, 1, 1]

@@ -29,7 +29,10 @@ def real():
 
 
 def test_sequences_of_one_source_pass(real):
-    """All distances are as between samples, and the classifier guesses (0.5 with a deviation of 0.009)."""
+    """All distances are as small as between two samples of one source, and the classifier only guesses.
+
+    Its accuracy is 0.5 with a deviation of 0.009.
+    """
     found = figures(real, drawn(2, 0.5))
     assert max(value for what, value in found.items() if what != "classifier") < 0.05
     assert abs(found["classifier"] - 0.5) < 0.065

@@ -47,7 +47,10 @@ def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
 
 
 def test_every_item_is_drawn_equally_often():
-    """If 6,000 users draw 2 of 6 items, each has 2,000 draws, up to 8 deviations of 37 (false alarm below 1e-14)."""
+    """If 6,000 users draw 2 of 6 items, each item is drawn 2,000 times, up to 8 deviations of 37.
+
+    The probability of a false alarm is below 1e-14.
+    """
     held = PrivatePairs(np.tile(np.arange(6, dtype=np.int32), 6000), np.arange(6001) * 6, np.ones(36000, np.int32), 6)
     counts = held.drawn(2, Secret.from_seed(2), "test").holders()
     assert np.abs(counts - 2000).max() < 8 * 37
@@ -61,7 +64,7 @@ def test_noise_has_its_distribution():
         assert abs((noise < 0).mean() - 0.5) < 7 * 0.5 / 200_000**0.5
 
 
-def test_one_round_has_the_numbers_of_voxpop_under_published_accounting():
+def test_one_round_has_the_noise_and_threshold_of_voxpop_with_published_accounting():
     """An independent computation gives the same sigma and threshold."""
     ours = vp.papers.SetUnion(50, "weighted").plan(BUDGET)
     (scale,) = scales_of(BUDGET, 50, (1.0,))
@@ -74,7 +77,7 @@ def crowd() -> pl.DataFrame:
     return pl.DataFrame([*rows, (1, "z"), (1, "a")], schema=["who", "what"], orient="row")
 
 
-def test_releases_of_common_items_and_missing_mass():
+def test_every_method_releases_the_common_items_and_has_the_exact_missing_mass():
     """Every method releases the items with 500 users but not the item with one user.
 
     The missing mass counts pairs once.
@@ -103,7 +106,7 @@ def test_pipeline_dp_multiplies_its_noise_by_the_root_of_the_limit(case, thresho
     assert pipeline_dp_scale(vp.Budget(epsilon, BUDGET.delta), limit).threshold == pytest.approx(threshold, rel=1e-3)
 
 
-def test_pipeline_dp_itself_if_it_is_installed():
+def test_thresholds_equal_those_of_the_installed_pipeline_dp():
     """The selector has the threshold of the comparison. The noise for a limit of 1 is not multiplied."""
     selection = pytest.importorskip(
         "pipeline_dp.optimal_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"

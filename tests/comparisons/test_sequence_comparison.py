@@ -61,7 +61,7 @@ def test_top_patterns_are_the_most_frequent_subsequences(sequences, k):
     assert [support[pattern] for pattern in found] == sorted(support.values(), reverse=True)[:k]
 
 
-def test_errors_distances_and_hits():
+def test_errors_distances_and_hits_equal_hand_computed_values():
     """The expected values of small cases are computed by hand."""
     truth, other = data_of([[0, 1], [0], [2, 0, 1, 1]]), data_of([[0, 1], [1, 1]])
     errors = private_relative_error(truth, other, [(0,), (0, 1), (3,)], weight=1.5)
@@ -128,7 +128,7 @@ def test_a_prefix_tree_without_noise_is_the_data():
 @pytest.mark.jit
 @pytest.mark.parametrize("model", [*RIVALS, "PrivTree", "default"])
 def test_every_model_of_the_cells_draws_as_many_sequences_as_it_estimates(model):
-    """The comparison uses one number of sequences from each rival and from the default."""
+    """The number of drawn sequences is the number that the model estimates, for each rival and for the default."""
     frame = pl.DataFrame({"user": range(400), "sequence": [["a", "b"], ["b"]] * 200})
     whole = Measure.__new__(Measure)
     whole.name, whole.whole, whole.alphabet = "a few", True, ("a", "b")

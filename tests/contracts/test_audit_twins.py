@@ -184,7 +184,7 @@ def assert_refuted_or_off_plan(case, joined, without, trials):
     assert finding.refuted if refuted else finding.off_plan
 
 
-def test_one_vote_fewer_suffices(monkeypatch):
+def test_a_server_that_needs_one_vote_fewer_is_detected(monkeypatch):
     """The server of heavy hitters extends prefixes with theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
     case = hitters_near(plan)
@@ -231,7 +231,7 @@ def test_votes_with_half_the_noise_are_detected(monkeypatch):
     assert_refuted(case, *twin, trials=80_000)
 
 
-def test_work_files_can_be_read_twice(monkeypatch):
+def test_users_who_are_weighed_twice_from_work_files_are_detected(monkeypatch):
     """Within a memory limit, the order of users contains every user twice, so every user is weighed twice."""
     plan = UNION.plan(BUDGET)
     case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
@@ -277,7 +277,7 @@ def test_noise_for_too_few_steps_is_detected(monkeypatch, given):
 
 
 @pytest.mark.slow  # one release is one trial
-def test_an_end_mark_after_whole_sequences(monkeypatch):
+def test_an_end_mark_after_whole_sequences_is_detected(monkeypatch):
     """A sequence with the largest number of symbols also has an end, which is one step too many."""
     case = no_end(vp.Budget(1.0))
 
@@ -312,7 +312,7 @@ def items_of(words):
     return read_engine(table, user="who", items="what")
 
 
-def test_fixed_batches_show_an_outcome_that_no_epsilon_covers(monkeypatch):
+def test_fixed_batches_are_detected(monkeypatch):
     """Three users have a, and three users have b. With a seventh user who has a, a prefix always grows.
 
     Three users are drawn and a prefix needs two votes. The broken variant samples the batches of the TrieHH paper. One

@@ -165,7 +165,10 @@ class Halves(Faulty):
 
 
 def test_samples_that_depend_on_the_number_of_earlier_users_are_found(monkeypatch):
-    """Samples are drawn by place instead of by key. With one more user, all later users draw different items."""
+    """Samples depend on the position of the user instead of the key.
+
+    With one more user, all later users draw different items.
+    """
     real = bound.cut_to_limit
 
     def by_place(holdings, items, starts, keys, *rest):

@@ -34,13 +34,13 @@ def both_directions(off_by):
     return hockey_stick(with_user, CHANCE * off_by), hockey_stick(CHANCE * off_by, with_user)
 
 
-def test_with_the_exact_number_the_bound_holds():
+def test_with_the_exact_number_of_candidates_the_bound_holds():
     """Delta is far below the delta of a Gaussian mechanism of sensitivity 1."""
     assert max(both_directions(1.0)) <= delta(EPSILON, 1 / SIGMA)
 
 
 @pytest.mark.parametrize(("off_by", "least"), [(0.5, 2.5e-5), (2.0, 3.2e-5), (0.0, 1e-2)])
-def test_an_estimated_number_of_users_violates_the_bound(off_by, least):
+def test_a_wrong_number_of_candidates_violates_the_bound(off_by, least):
     """If the number is half, double, or below the number of grams with weight, delta is at least 8 times the claim."""
     assert max(both_directions(off_by)) > least > 7 * delta(EPSILON, 1 / SIGMA)
 
@@ -55,7 +55,7 @@ def chance_of_empty(count_factor, runs=3000):
 
 @pytest.mark.jit
 @pytest.mark.parametrize(("factor", "sound"), [(1.0, True), (0.9, False), (1.1, False)])
-def test_the_audit_detects_a_number_that_is_a_tenth_too_large(factor, sound):
+def test_the_simulation_detects_a_number_that_is_wrong_by_a_tenth(factor, sound):
     """False alarms and misses each have a probability below 1e-9."""
     hits, trials = chance_of_empty(factor)
     inside = binom.ppf(5e-10, trials, 0.02) <= hits <= binom.isf(5e-10, trials, 0.02)

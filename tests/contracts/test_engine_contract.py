@@ -82,7 +82,7 @@ def test_all_engines_satisfy_the_protocol(engines, naive):
 
 @pytest.mark.parametrize("holds", READINGS)
 @pytest.mark.parametrize("name", UNIONS)
-def test_set_union_releases_the_same(engines, naive_release, holds, name):
+def test_set_union_releases_the_same_on_every_engine(engines, naive_release, holds, name):
     """All weightings and accountings agree, in one round or two."""
     one, other = UNIONS[name].release(engines[holds], BUDGET, seed=3), naive_release("union", name, holds)
     assert shown(one) == shown(other)
@@ -90,7 +90,7 @@ def test_set_union_releases_the_same(engines, naive_release, holds, name):
 
 
 @pytest.mark.parametrize("name", PHRASES)
-def test_phrases_are_the_same(engines, naive_release, name):
+def test_phrases_are_the_same_on_every_engine(engines, naive_release, name):
     """Guided and unguided releases agree, with both pruning rules and with measurements."""
     one, other = PHRASES[name].release(engines["texts"], BUDGET, seed=3), naive_release("phrases", name, "texts")
     assert shown(one) == shown(other)
@@ -98,7 +98,7 @@ def test_phrases_are_the_same(engines, naive_release, name):
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_sequences_are_the_same(engines, naive, name):
+def test_sequences_are_the_same_on_every_engine(engines, naive, name):
     """The trees and their noisy counts agree."""
     one, other = (SEQUENCES[name].release(each["texts"], PURE, seed=3) for each in (engines, naive))
     assert shown(one) == shown(other)
@@ -106,14 +106,14 @@ def test_sequences_are_the_same(engines, naive, name):
 
 
 @pytest.mark.parametrize("name", HITTERS)
-def test_heavy_hitters_are_the_same(engines, naive, name):
+def test_heavy_hitters_are_the_same_on_every_engine(engines, naive, name):
     """Devices are simulated in arrays on one machine, with the same results."""
     one, other = (HITTERS[name].release(each["texts"], BUDGET, seed=3) for each in (engines, naive))
     assert shown(one) == shown(other)
 
 
 @pytest.mark.parametrize("limit", [1, 50, None])
-def test_counts_are_the_same(engines, naive, limit):
+def test_counts_are_the_same_on_every_engine(engines, naive, limit):
     """Counts agree for grams with and without users, whether or not their parts are on the list."""
     grams = LISTED
     one, other = (grams.count(each["texts"], BUDGET, counted_in_full=limit, seed=3) for each in (engines, naive))
@@ -124,7 +124,7 @@ def test_counts_are_the_same(engines, naive, limit):
 
 
 @pytest.mark.parametrize("k", [1, 6])
-def test_rankings_are_the_same(engines, naive, k):
+def test_rankings_are_the_same_on_every_engine(engines, naive, k):
     """Rankings of the same grams and of words agree."""
     one, other = (LISTED.top(each["texts"], BUDGET, k=k, seed=3) for each in (engines, naive))
     assert one.places.tolist() == other.places.tolist()
@@ -133,7 +133,7 @@ def test_rankings_are_the_same(engines, naive, k):
     assert one.places.tolist() == other.places.tolist()
 
 
-def test_items_have_no_order(engines, naive):
+def test_mechanisms_that_need_an_order_reject_items_on_every_engine(engines, naive):
     """Phrases, sequences, and counts of phrases of items raise an error before anything is drawn."""
     for engine in (engines["items"], naive["items"]):
         for call in (

@@ -108,7 +108,7 @@ def spent_by_one(rng, sharing):
 class Exact(PolicyGaussian):
     """l2-descent that is charged only for its movement.
 
-    Rounding over 2^33 users would hide a violation in 2^-40 grids.
+    The allowance for rounding over 2^33 users would hide a violation on grids of 2^-40.
     """
 
     def sensitivity(self, setting):

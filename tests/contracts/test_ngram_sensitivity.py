@@ -109,7 +109,7 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
         shifted = type(holdings)(
             holdings.ids,
             holdings.user_start,
-            np.arange(holdings.user_key.size, dtype=np.uint64),  # keys by place instead of by user
+            np.arange(holdings.user_key.size, dtype=np.uint64),  # the positions of users instead of their keys
             holdings.size,
             holdings.names,
         )

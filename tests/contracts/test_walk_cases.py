@@ -1,4 +1,4 @@
-"""The audit of the whole default path of n-grams. Every pass takes part, and broken variants are detected.
+"""The audit of the whole default path of n-grams. The cases use every pass, and broken variants are detected.
 
 Wrong charges of a screening vote change too few trials to be detected. The search through whole releases detects them
 (`test_walk_search.py`).
@@ -46,7 +46,7 @@ def shown(pairs, canary=0):
     return shown_by(plan, collection(plan, pairs, canary), pairs), plan
 
 
-def test_every_pass_takes_part():
+def test_the_cases_use_every_pass_and_nearly_the_whole_budget():
     """By default, likely pairs get a second chance, pruned pairs return, and cases use nearly the whole budget."""
     for case in walk_cases():
         assert case.joined.args[0].mechanism == vp.NGrams(3)

@@ -27,7 +27,7 @@ PAIRS = 24
 
 
 def test_no_user_shows_more_than_the_budget_in_a_whole_release():
-    """Every pass takes part, and the largest total is within 1 percent of the budget."""
+    """Every pass spends a part of the budget, and the largest total is within 1 percent of the budget."""
     assert (
         NGrams(
             WALK.max_length, max_phrases_per_user=WALK.max_phrases_per_user, max_spurious_share=WALK.max_spurious_share

@@ -88,7 +88,7 @@ def test_a_mutant_that_sorts_by_word_frequency_is_detected(tmp_path):
     users=st.lists(st.lists(st.lists(st.sampled_from("abcde"), max_size=4), max_size=6), min_size=1, max_size=5),
     at_once=st.integers(1, 9),
 )
-def test_documents_are_sorted_as_lists_are(users, at_once):
+def test_documents_are_sorted_like_python_lists(users, at_once):
     """Empty documents are first, prefixes precede their extensions, and no user receives a document of another user."""
     corpus = corpus_of(users)
     with pytest.MonkeyPatch.context() as patch:

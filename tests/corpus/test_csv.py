@@ -119,7 +119,7 @@ def test_quoted_cells_may_contain_any_character(tmp_path):
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|", ","])
-def test_the_delimiter_is_found(tmp_path, delimiter):
+def test_the_delimiter_is_detected(tmp_path, delimiter):
     """Semicolons, tabs and bars are detected, as spreadsheets in some locales write them.
 
     The quoted column name contains another delimiter.
@@ -195,7 +195,7 @@ def test_a_tokenizer_for_single_texts_is_rejected(tokenizer):
 
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "shift_jis", "utf-8", "UTF-8-SIG"])
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_the_encoding_is_given(tmp_path, encoding, memory):
+def test_a_given_encoding_is_used(tmp_path, encoding, memory):
     """The reader decodes all letters correctly, with and without a memory limit."""
     words = ["東京", "テスト"] if encoding == "shift_jis" else ["café", "größe"]
     rows = 'who,text\r\n1,"{}, x"\r\n2,{}\r\n'.format(*words)
@@ -285,7 +285,7 @@ def test_a_stream_is_transcoded_like_the_whole_text(text, encoding, sizes, cut):
         ({"escape": "\\", "quote": "none"}, "one of the two"),
     ],
 )
-def test_invalid_delimiters_and_encodings(tmp_path, options, words):
+def test_invalid_delimiters_and_encodings_are_rejected(tmp_path, options, words):
     """The options are checked before a file is opened."""
     with pytest.raises(InputError, match=words):
         read_engine(tmp_path / "nowhere.csv", user="who", text="text", csv=vp.CSV(**options))
@@ -357,7 +357,7 @@ def test_other_escapes_name_the_option(tmp_path):
     ]
 
 
-@pytest.mark.jit  # Without this, long inputs would show nothing more, but take minutes.
+@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and show nothing more.
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_long_cells_are_valid(tmp_path, memory, quote):

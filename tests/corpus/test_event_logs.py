@@ -62,7 +62,7 @@ def test_an_event_log_is_read_as_a_table_of_events(tmp_path, name, namespace):
 def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
     """A log often has only dates.
 
-    In this case, the order of the file, not the order of the names, determines the order in a trace.
+    In this case, the order of the file determines the order in a trace, and the order of the names does not.
     """
     names = ["register", "check", "decide", "archive", "check"]
     events = [(case, name, time, None) for case in ("c1", "c2") for name in names]
@@ -74,7 +74,7 @@ def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
     ]
 
 
-@pytest.mark.jit  # Without this, long inputs would show nothing more, but take minutes.
+@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and show nothing more.
 def test_long_logs_are_read_block_by_block(tmp_path, monkeypatch):
     """A log of many blocks gives the sequences of the same events in memory."""
     for name in ("BLOCK", "SMALL_BLOCK"):

@@ -47,7 +47,7 @@ VALUES = {
 
 @pytest.mark.parametrize("kind", VALUES, ids=str)
 @given(data=st.data())
-def test_one_spelling_for_each_value_and_back(kind, data):
+def test_each_value_has_one_spelling_and_can_be_restored(kind, data):
     """Values are equal if and only if their spellings are equal. The name of a type identifies the type."""
     values = data.draw(st.lists(VALUES[kind], max_size=6))
     texts = spelled(pa.array(values, kind), "key")
@@ -56,7 +56,7 @@ def test_one_spelling_for_each_value_and_back(kind, data):
 
 
 @given(rows=st.lists(st.tuples(st.text("a|\\", max_size=3), st.text("a|\\", max_size=3)), max_size=6))
-def test_several_columns_are_one_item_and_back(rows):
+def test_values_of_several_columns_are_one_item_and_can_be_restored(rows):
     """Values of composite items may contain bars and backslashes."""
     keys = Keys((KeyColumn("a", "string"), KeyColumn("b", "string")))
     items = keys.spell([pa.array([a for a, _ in rows], pa.string()), pa.array([b for _, b in rows], pa.string())])
@@ -88,7 +88,7 @@ def test_releases_restore_columns_and_types(name, plan, tmp_path):
     assert vp.exports.filter(keys, table).num_rows == 600
 
 
-def test_whole_numbers_are_numbers():
+def test_released_whole_numbers_remain_numbers():
     """The release contains 7, but neither "7" nor 7.0 nor True."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
     keys = vp.Items(max_items_per_user=1).release(read_engine(table, user="who", items="shop"), BUDGET)
@@ -102,7 +102,7 @@ def test_whole_numbers_are_numbers():
     assert table.join(keys.to_polars(), on="shop", how="semi").height == 400
 
 
-def test_keys_of_several_columns(tmp_path):
+def test_keys_of_several_columns_keep_their_types(tmp_path):
     """Items are tuples, and each column keeps its type. A row with a null in any column contains no item."""
     table = pl.DataFrame(
         {"who": range(600), "country": ["NL", "DE", None] * 200, "day": [DAY, DAY, DAY] * 200, "n": range(600)}

@@ -17,7 +17,7 @@ TEXTS = [*SENTENCES.values(), *SIGNS]
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_one_text_and_the_reference_agree(text):
+def test_single_texts_and_the_reference_implementation_agree(text):
     """A text gives the same words as a single text, as a prompt, and in the loops of the reference implementation."""
     expected = naive_corpus.words(text)
     assert len(expected) >= 3

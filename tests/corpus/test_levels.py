@@ -111,7 +111,10 @@ def compare_kept(levels, users, length, kept, limit, released):
 
 
 def prune(valid, data):
-    """Return candidates. Some left grams need more than the estimates of some of their partners."""
+    """Return the candidates, pruned by random estimates.
+
+    Some left grams need more than the estimates of some partners.
+    """
     need = data.draw(st.lists(st.integers(0, 2), min_size=valid.need.size, max_size=valid.need.size), label="need")
     size, pairs = valid.estimates.size, valid.pairs
     estimates = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size), label="estimates")

@@ -86,7 +86,7 @@ def same(first: LocalCorpus, second: LocalCorpus) -> bool:
     ],
     ids=lambda columns: "-".join(map(str, columns.values())),
 )
-def test_the_corpus_is_the_same(within, columns, names):
+def test_a_memory_limit_does_not_change_the_corpus(within, columns, names):
     """With and without a limit, every form of input gives the same users."""
     rows = table(3000, 400, names=names)
     whole = read_engine(rows, user="who", **columns)
@@ -98,7 +98,7 @@ def test_the_corpus_is_the_same(within, columns, names):
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.text("ab é", max_size=12)), min_size=1, max_size=300))
 @settings(max_examples=25)
-def test_any_table_gives_the_same_corpus(rows):
+def test_a_memory_limit_does_not_change_the_corpus_of_any_table(rows):
     """The drawn tables contain empty texts, users with one row and users with many rows."""
     frame = pl.DataFrame({"who": [f"u{who}" for who, _ in rows], "text": [text for _, text in rows]})
     with pytest.MonkeyPatch.context() as patch:
@@ -119,7 +119,7 @@ def test_any_table_gives_the_same_corpus(rows):
     ],
     ids=repr,
 )
-def test_the_release_is_the_same(monkeypatch, mechanism):
+def test_a_memory_limit_does_not_change_the_release(monkeypatch, mechanism):
     """The same secret gives the same release, although each pass runs in pieces of a few hundred positions."""
     corpus = read_engine(table(4000, 600), user="who", text="text")
     bounded = corpus.within(tiny(1 << 21))
@@ -129,7 +129,7 @@ def test_the_release_is_the_same(monkeypatch, mechanism):
     assert mechanism.release(bounded, BUDGET, seed=5) == expected
 
 
-def test_other_mechanisms_are_the_same_or_refused():
+def test_other_mechanisms_give_the_same_results_or_are_rejected():
     """Heavy hitters and sequences work in memory. Results agree if the data fits, and otherwise an error is raised."""
     corpus = read_engine(table(4000, 600), user="who", text="text")
     hitters, sequences = vp.HeavyHitters(max_length=3), vp.Sequences(alphabet=("word0", "word1", "word2"))
@@ -230,7 +230,7 @@ def test_invalid_sizes_are_rejected(given):
         bytes_of(given)
 
 
-def test_little_memory_and_wrong_folders_are_refused(tmp_path):
+def test_too_low_limits_and_missing_folders_are_rejected(tmp_path):
     """The cases are a limit below the needs of the libraries, a missing folder, and a lazy table of unknown size."""
     rows = table(10, 3)
     with pytest.raises(InputError, match="at least 896MiB"):
@@ -300,7 +300,7 @@ print(megabytes_of("VmHWM"))
 
 
 @pytest.mark.slow
-def test_resident_memory_stays_within(tmp_path, record_property):
+def test_resident_memory_remains_within_the_limit(tmp_path, record_property):
     """Release n-grams from a quarter of a gigabyte of text at the minimum limit, including compilation of the kernels.
 
     Words have fifteen letters, as in `tools/memory.py`. Shorter words would give more distinct tokens in the same

@@ -33,7 +33,7 @@ def shares_of(weighting_rule, limit):
     at_once=st.sampled_from([1, 3, 1 << 19]),
 )
 @settings(max_examples=150, deadline=None)
-def test_items_weigh_the_same_on_all_three(users, weighting_rule, limit, seed, at_once):
+def test_items_have_equal_weights_on_all_three_paths(users, weighting_rule, limit, seed, at_once):
     """Distinct items, samples, order and shares agree exactly, for any number of tokens in memory at once."""
     secret, shares = Secret.from_seed(seed), shares_of(weighting_rule, limit)
     corpus = corpus_of(users, [(7 * number) % 31 for number in range(len(users))])

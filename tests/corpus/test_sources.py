@@ -80,7 +80,7 @@ def test_every_source_gives_the_same_corpus(tmp_path, form):
     assert corpus.vocabulary.equals(reference.vocabulary)
 
 
-def test_folders_globs_and_lists_of_files(tmp_path):
+def test_folders_globs_and_lists_of_files_are_read(tmp_path):
     """One user's rows may be in several files of different types."""
     (tmp_path / "deep").mkdir()
     TABLE.head(2).write_parquet(tmp_path / "a.parquet")
@@ -99,7 +99,7 @@ def test_integer_user_ids_are_used_as_keys():
         assert read_engine(table, user="who", text="text").user_key.tolist() == [7, 3]
 
 
-def test_items_one_per_row_or_in_lists(tmp_path):
+def test_items_are_read_one_per_row_or_from_lists(tmp_path):
     """Nulls are omitted, integers become decimal strings, and Parquet dictionaries are used directly."""
     rows = pl.DataFrame({"who": [2, 1, 2, 1], "what": ["b", "a", None, "c"]})
     rows.write_parquet(tmp_path / "items.parquet")
@@ -154,7 +154,7 @@ def test_floats_are_not_accepted_as_users():
 
 
 @pytest.mark.parametrize("given", [{}, {"text": "text", "items": "text"}])
-def test_exactly_one_content_column(given):
+def test_exactly_one_content_column_is_required(given):
     """The reader rejects calls that name no column of contents, or two of text, tokens, items and sequence."""
     with pytest.raises(InputError, match="exactly one"):
         read_engine(TABLE, user="who", **given)

@@ -28,7 +28,10 @@ def plain(user):
 @given(ids=st.lists(IDS, min_size=1, max_size=40))
 @settings(max_examples=40, deadline=None)
 def test_similar_ids_are_counted(ids, spills):
-    """The number is the number of different ids minus the number of different spellings, also within a memory limit."""
+    """The result is the number of distinct ids minus the number of distinct ids without case and spaces.
+
+    A memory limit does not change it.
+    """
     table = pl.DataFrame({"who": ids * 10, "what": ["tea"] * (10 * len(ids))})
     with pytest.MonkeyPatch.context() as patch:
         options = vp.ReadOptions(memory="any" if spills else None)
@@ -48,7 +51,7 @@ def table_of(people=400):
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
 @pytest.mark.parametrize("columns", ["who", ["who", "shop"], ["shop", "who"]])
 def test_a_message_names_the_next_step(suffix, columns, tmp_path, capsys):
-    """The message contains the rounded number of similar ids, also for ids of several columns, and quotes no id."""
+    """The message contains the rounded number of similar ids of one or several columns, and quotes no id."""
     table = table_of()
     path = tmp_path / f"rows.{suffix}"
     if suffix != "frame":

@@ -37,7 +37,7 @@ def test_saved_objects_are_loaded(tmp_path, corpus):
     assert os.listdir(tmp_path) == ["c"]
 
 
-def test_only_the_owner_may_read_it(tmp_path, corpus):
+def test_only_the_owner_may_read_a_saved_corpus(tmp_path, corpus):
     """The folder and its files contain private texts."""
     corpus.save(tmp_path / "c")
     for path in [tmp_path / "c", *(tmp_path / "c").iterdir()]:

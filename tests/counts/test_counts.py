@@ -23,7 +23,7 @@ GRAMS = st.lists(st.lists(st.sampled_from("abcdx"), min_size=1, max_size=4).map(
 
 @given(users=written_users(), grams=GRAMS, limits=st.lists(st.integers(1, 4), min_size=4, max_size=4))
 @settings(max_examples=150)
-def test_weights_equal_those_of_sets(release_of, users, grams, limits):
+def test_weights_equal_the_reference_implementation(release_of, users, grams, limits):
     """Any grams can be counted, with or without their parts, and with or without users."""
     release = release_of(grams)
     lengths = max(map(len, grams))
@@ -107,7 +107,7 @@ def test_invalid_limits_are_rejected(limit):
         CountsMechanism(limit)
 
 
-def test_no_delta_is_refused(release_of):
+def test_a_budget_without_delta_is_rejected(release_of):
     """The error is raised before any data is read."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(vp.errors.BudgetError, match="delta"):

@@ -88,7 +88,7 @@ def test_the_search_finds_a_list_that_depends_on_the_data(release_of):
     assert search(release_of, mutant) == np.inf
 
 
-def test_weights_equal_those_of_sets(release_of):
+def test_weights_equal_the_reference_implementation(release_of):
     """Rows with and without users have the weights of the reference implementation."""
     rng = np.random.default_rng(8)
     for _ in range(40):
@@ -139,7 +139,7 @@ def test_phrases_keep_their_counts(release_of):
     }
 
 
-def test_saved_counts_with_a_list(corpus, tmp_path):
+def test_counts_with_a_list_are_saved_and_loaded(corpus, tmp_path):
     """The folder contains all rows and can be verified, and its report lists only released items."""
     release = vp.Items(known=KEYS).release(corpus, BUDGET)
     counts = release.count(corpus, BUDGET, known=KEYS)

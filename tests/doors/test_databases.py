@@ -44,7 +44,7 @@ def file(tmp_path, rows):
     return tmp_path / "posts.db"
 
 
-def test_sqlite(rows, file):
+def test_sqlite_is_read(rows, file):
     """SQLite is read by address and through an open connection."""
     with sqlite3.connect(file) as connection:
         check(rows, connection)
@@ -60,7 +60,7 @@ def test_adbc_connections_to_sqlite_are_rejected(file):
         read_engine(vp.SQL(QUERY, connection), user="who", text="body")
 
 
-def test_duckdb(rows, tmp_path):
+def test_duckdb_files_and_connections_are_read(rows, tmp_path):
     """A DuckDB file is read by address and through an open connection."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     with duckdb.connect(tmp_path / "posts.duckdb") as connection:
@@ -123,7 +123,7 @@ def test_a_statement_that_selects_no_rows_is_reported(tmp_path):
         read_engine(vp.SQL("create table t (who integer, body text)", connection), user="who", text="body")
 
 
-def test_sqlalchemy(rows, file):
+def test_engines_and_connections_of_sqlalchemy_are_read(rows, file):
     """The reader accepts SQLAlchemy engines and connections."""
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
     engine = sqlalchemy.create_engine(f"sqlite:///{file}")
@@ -133,7 +133,7 @@ def test_sqlalchemy(rows, file):
     engine.dispose()
 
 
-def test_postgres(rows):
+def test_a_postgres_server_is_read(rows):
     """A local test server is read by address and through an open connection."""
     adbc = pytest.importorskip("adbc_driver_postgresql.dbapi", reason="ADBC for PostgreSQL is not installed")
     if postgres.binaries() is None:

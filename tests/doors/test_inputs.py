@@ -286,7 +286,7 @@ def test_lines_above_the_header_are_skipped(tmp_path, above):
     ],
     ids=["long row", "short row", "far row", "no header", "capitals", "UTF-16LE", "UTF-16BE"],
 )
-def test_csv_that_cannot_be_read(tmp_path, content, words):
+def test_csv_that_cannot_be_read_is_reported(tmp_path, content, words):
     """The error names the row, the header or the encoding."""
     refused(SourceError, words, saved(tmp_path, "t.csv", content))
 

@@ -1,4 +1,4 @@
-"""Tests of the lemma of docs/privacy/rows.md, by which a row's meaning depends only on the row and on declarations.
+"""Tests of the lemma that a row's meaning depends only on the row and on declarations (docs/privacy/rows.md).
 
 The declarations are public. The rows of another user are in the same file or table, or in a separate one with a
 separate schema. Blocks have a few bytes or rows, memory is limited or not, and both decoders of JSON are used.

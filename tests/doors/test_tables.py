@@ -78,8 +78,11 @@ def test_chunks_of_pandas_are_read(tmp_path, table):
     assert corpus.vocabulary.equals(read_engine(table, user="who", text="body").vocabulary)
 
 
-def test_duckdb(table, reads_alike):
-    """The sources are relations of tables and queries, also with a memory limit, and a connection with a query."""
+def test_relations_and_connections_of_duckdb_are_read(table, reads_alike):
+    """The sources are relations of tables and queries, and a connection with a query.
+
+    They are read with and without a memory limit.
+    """
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     connection = duckdb.connect()
     connection.register("t", table.to_arrow())
@@ -88,7 +91,7 @@ def test_duckdb(table, reads_alike):
     reads_alike(lambda: connection.execute("select * from t"))
 
 
-def test_hugging_face(table, reads_alike):
+def test_data_sets_of_hugging_face_are_read(table, reads_alike):
     """The sources are data sets, reordered data sets, and streaming data sets."""
     pytest.importorskip("datasets.arrow_dataset", reason="datasets is not installed: make exports")
     import datasets
@@ -102,7 +105,7 @@ def test_hugging_face(table, reads_alike):
         read_engine(datasets.DatasetDict(train=whole), user="who", text="body")
 
 
-def test_ibis(table, reads_alike):
+def test_expressions_of_ibis_are_read(table, reads_alike):
     """The sources are expressions, which ibis runs in its own database."""
     ibis = pytest.importorskip("ibis", reason="ibis is not installed: make exports")
     held = ibis.polars.connect().create_table("t", table)
@@ -153,7 +156,7 @@ def test_unsupported_files_are_rejected(tmp_path, name, words):
         read_engine(tmp_path / name, user="who", text="body")
 
 
-def test_events_without_an_order(table):
+def test_single_values_without_an_order_are_rejected_as_a_sequence(table):
     """A column of single values is a sequence only with an order."""
     with pytest.raises(ColumnError, match="order="):
         read_engine(table, user="who", sequence="body")
@@ -219,7 +222,7 @@ def served(tmp_path, table):
         server.shutdown()
 
 
-def test_https(served, reads_alike, table):
+def test_files_at_a_web_address_are_read(served, reads_alike, table):
     """Parquet, CSV and JSON lines are read from an address. The test uses http on the loopback interface."""
     reads_alike(lambda: f"{served}/t.parquet")
     wanted = read_engine(table, user="who", text="body")
@@ -306,7 +309,7 @@ def test_rows_of_a_megabyte_are_read_from_an_address(served, tmp_path):
     assert peak < 896
 
 
-def test_s3(table, reads_alike, tmp_path, monkeypatch):
+def test_files_on_s3_are_read(table, reads_alike, tmp_path, monkeypatch):
     """The test runs an S3 server on the loopback interface."""
     moto = pytest.importorskip("moto.server", reason="moto is not installed: make exports")
     boto3 = pytest.importorskip("boto3", reason="boto3 is not installed: make exports")

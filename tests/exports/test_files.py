@@ -21,7 +21,7 @@ def test_a_text_is_exported(phrases, tmp_path):
     assert (tmp_path / "words.txt").read_text(encoding="utf-8").splitlines() == [" ".join(gram) for gram in phrases]
 
 
-def test_json(phrases, tmp_path):
+def test_a_json_file_contains_grams_as_lists_and_the_guarantee(phrases, tmp_path):
     """A JSON file contains grams as lists, with the guarantee."""
     vp.exports.write(phrases, tmp_path / "words.json")
     content = json.loads((tmp_path / "words.json").read_text(encoding="utf-8"))
@@ -29,7 +29,7 @@ def test_json(phrases, tmp_path):
     assert content["statement"] == "(4, 1e-07)-DP, one user added or removed"
 
 
-def test_csv(released, tmp_path):
+def test_commas_and_quotes_are_quoted_in_csv_files(released, tmp_path):
     """Grams with commas and quotes are quoted in CSV files."""
     release = released([('a,"b"',), ("c",), ("c", "c")])
     vp.exports.write(release, tmp_path / "words.csv")

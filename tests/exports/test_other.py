@@ -63,7 +63,7 @@ def test_rows_of_unreleased_keys_become_other(words, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_several_columns_of_any_type(kind):
+def test_several_columns_of_any_type_are_replaced(kind):
     """`other` has a value for each column, which has the type of the column or is None."""
     found = vp.exports.with_other(pair_keys(), KINDS[kind](), other=(-1, None))
     assert column_of(found, "shop") == [7, -1, -1, -1]

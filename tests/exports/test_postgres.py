@@ -36,7 +36,7 @@ def test_a_condition_keeps_the_released_words(connection):
     assert sorted(found["word"].to_pylist()) == sorted(NASTY)
 
 
-def test_keys_of_every_type(connection):
+def test_conditions_and_queries_work_for_keys_of_every_type(connection):
     """Conditions and queries work for several columns of any type, and for names that need quotes."""
     release = keys_of(TYPED)
     with connection.cursor() as cursor:

@@ -59,7 +59,7 @@ def test_a_recipe_counts_by_released_keys(title):
     assert all(abs(count - 2000) < 150 for _, count in found)
 
 
-def test_sums_by_released_keys(tmp_path, monkeypatch):
+def test_the_recipe_for_revenue_releases_keys_and_sums(tmp_path, monkeypatch):
     """The page on revenue releases keys, and OpenDP returns a sum near the true sum for each key."""
     monkeypatch.chdir(tmp_path)
     keys, sums = re.findall(r"```python\n(.*?)```", SUMS.read_text(), re.DOTALL)

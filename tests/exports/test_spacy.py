@@ -33,7 +33,7 @@ def test_apostrophes_typed_on_phones_match(phrases):
         assert [len(matcher(document)) for document in documents] == found
 
 
-def test_a_label_and_exact_spelling(released):
+def test_matches_have_the_label_and_may_need_the_exact_spelling(released):
     """Matches have the label. With ORTH, case is significant."""
     import spacy
 
@@ -43,7 +43,7 @@ def test_a_label_and_exact_spelling(released):
     assert nlp.vocab.strings[label] == "drink"
 
 
-def test_patterns_of_an_entity_ruler(phrases, tmp_path):
+def test_an_entity_ruler_loads_the_patterns(phrases, tmp_path):
     """An entity ruler loads the file of patterns."""
     import spacy
 

@@ -119,7 +119,7 @@ INVISIBLE = ' \t\r\n"\u00a0\ufeff\u200b\x01'
 
 
 def cells_of(text):
-    """Yield the cells that spreadsheets of different countries and settings find in a file."""
+    """Yield the cells into which spreadsheets split a file, for the settings of different countries."""
     for delimiter in (",", ";", "\t"):
         for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
             if delimiter != "," or quoting == csv.QUOTE_MINIMAL:

@@ -137,8 +137,8 @@ def test_a_file_that_changes_during_reading_is_rejected(tmp_path, monkeypatch, e
 
 
 @pytest.mark.parametrize("message", ["can't start new thread", "Failed to launch worker thread"])
-def test_data_that_quote_an_error_of_threads_are_not_missing_memory(tmp_path, message):
-    """Only the beginning of a reader's message decides, because the rest may quote a row."""
+def test_a_row_that_quotes_a_thread_error_is_not_reported_as_missing_memory(tmp_path, message):
+    """Only the beginning of a reader's message indicates an error of threads, because the rest may quote a row."""
     assert no_thread_started(RuntimeError(message))
     assert no_thread_started(pa.ArrowException(f"Unknown error: {message}")) == message.startswith("Failed")
     (tmp_path / "t.csv").write_text(f"who,text\n1,a\n2,{message},b\n")

@@ -64,7 +64,7 @@ def test_vectors_return_their_votes_and_omit_other_letters():
     assert domain.vector(votes).dtype == np.uint32
 
 
-def test_rounds_are_bounded():
+def test_a_round_with_too_many_sums_is_rejected():
     """A round has at most 16,777,216 sums.
 
     Larger rounds are rejected in advance, and the error contains the number of prefixes that would fit.
@@ -91,7 +91,7 @@ def test_a_list_of_300_000_tokens_is_accepted():
         Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:56])), rules, tokens)
 
 
-def test_other_places_have_another_digest():
+def test_domains_with_other_places_have_other_digests():
     """Other letters, another trie or another length give another digest, so sums over another domain are detected."""
     rules, trie = Rules(Ballot(0.5, 2), 3, 1, 3), Trie().grown(frozenset({Prefix(("a",))}))
     domains = [

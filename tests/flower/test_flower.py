@@ -357,7 +357,7 @@ def memory_holds(process: int, pattern: bytes) -> bool:
 
 @pytest.mark.slow
 def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_totals(runs):
-    """Masked sums give the same release, bit by bit, as one corpus with the same secret.
+    """Masked sums give the release of the simulation, which is the release of one corpus except for users of two nodes.
 
     At the end the memory of the server's process contains the total, but no counts of a node. The memory of the
     SuperLink, which forwards messages, and all logs contain no counts of a node either.
@@ -470,7 +470,7 @@ def test_lost_and_malformed_nodes_are_excluded_from_open_rounds(runs):
     assert runs.says("open-malformed", "round 1 of at most 1 done").count("sent an invalid vote") == 1
 
 
-def test_the_app_of_the_example_is_the_same_after_a_run(tmp_path):
+def test_files_of_a_run_do_not_become_part_of_the_app(tmp_path):
     """Files of runs are not sent to the nodes, because nested apps would soon be too deep for Flower."""
     app = tmp_path / "app"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "flower", app)

@@ -8,7 +8,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import ServerApp
 
 
-def test_each_name_is_the_app_after_repeated_imports():
+def test_repeated_imports_return_the_app_and_not_a_module():
     """A module with the same name would replace the app after it is imported."""
     for _ in range(2):
         from voxpop_flower import client, client_of, server

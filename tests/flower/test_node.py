@@ -383,7 +383,7 @@ def test_open_sums_are_refused_unless_the_node_allows_them(tmp_path):
     assert "sends only masked sums" in node.refusal
 
 
-def test_one_run_and_all_runs_are_bounded(tmp_path):
+def test_a_run_beyond_a_bound_of_the_node_is_rejected(tmp_path):
     """A run beyond `max-epsilon` or `max-delta` is rejected, and so is the run that exceeds the total."""
     node = Node(tmp_path, **{"max-epsilon": 1.5, "max-delta": 1e-7, "total-epsilon": 2.5, "total-delta": 1e-6})
     for more in ({"epsilon": 20.0}, {"epsilon": 1.6}, {"delta": 1e-6}, {"epsilon": float("nan")}):
@@ -473,7 +473,7 @@ def tables(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", [f"{PLANTED}.csv", "long.csv", "bytes.csv", "types.parquet", "broken.parquet", "no"])
 def test_no_text_of_an_exception_leaves_the_node(node, name, capfd):
-    """Every failure has the same reply, byte by byte. The node's terminal shows no contents of the table."""
+    """Every failure has the same reply, byte for byte. The node's terminal shows no contents of the table."""
     there = tables(node.folder)
     node.config["source"] = there.get(name, there[f"no-{PLANTED}.csv"])
     reply = node.send({"stage": "votes", "number": 0, "trie": "[]", "ballot": BALLOT, "exclude": "[]"})

@@ -165,7 +165,7 @@ def test_open_sums_name_nodes_that_refuse(tmp_path, config, caplog):
     assert "own4" not in found
 
 
-def test_nodes_that_a_list_of_words_cannot_reach_take_no_part(tmp_path, config):
+def test_a_message_without_its_list_of_public_words_is_rejected(tmp_path, config):
     """A message without its list of public words is rejected, not treated as an empty list."""
     grid = Grid(tmp_path, config)
     record = RecordDict({"round": ConfigRecord({"stage": "keys", "number": 0, "ballot": [0.5, 9.0, 0.0, 0.0]})})

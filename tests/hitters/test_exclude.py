@@ -51,7 +51,7 @@ def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
 
 
 @given(USERS, st.sets(WORDS, max_size=3), st.sampled_from(["characters", "bytes"]), st.integers(0, 3))
-def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet, seed):
+def test_a_corpus_reduced_to_the_polled_words_casts_the_same_votes(users, words, alphabet, seed):
     """In every round, the votes of the reduced corpus equal the votes of the whole corpus.
 
     Only words that receive votes remain.
@@ -66,7 +66,7 @@ def test_the_corpus_of_polled_words_casts_the_same_votes(users, words, alphabet,
 
 
 @given(USERS, st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2), st.integers(0, 3))
-def test_polled_phrases_cast_the_same_votes(users, phrases, seed):
+def test_a_corpus_reduced_to_the_polled_phrases_casts_the_same_votes(users, phrases, seed):
     """Documents of tokens also cast the same votes. A list of tokens excludes the document that equals it."""
     rules, secret = rules_of("tokens"), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", tokens="what")

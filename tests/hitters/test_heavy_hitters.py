@@ -102,7 +102,7 @@ def test_an_empty_release_is_saved_like_any_release(tmp_path):
 @pytest.mark.parametrize(
     ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "not the sums of any single node")]
 )
-def test_the_record_names_the_sums_that_the_server_received(aggregation, saw, tmp_path):
+def test_the_record_lists_the_sums_that_the_server_received(aggregation, saw, tmp_path):
     """The guarantee of a federation covers the release. The record lists the sums that the server also received."""
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
     ran = with_record(plan, aggregation=aggregation)
@@ -192,7 +192,7 @@ def test_a_plan_without_delta_is_rejected():
 
 @pytest.mark.jit
 @pytest.mark.parametrize("holders", [45, 55, 62, 95])
-def test_discovery_by_simulation(holders):
+def test_words_are_found_as_often_as_planned(holders):
     """Words without common prefixes are found as often as planned (false alarm below 1e-9, 6.2 deviations)."""
     plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(1, 1 / 65_876_900))
     words = unlike_words(150, 9)

@@ -25,7 +25,7 @@ def weights_of(rule, users, setting, bounds):
 
 
 @given(bounded_users(), st.floats(1.0, 6.0), st.data())
-def test_descent_equals_loops(users, cutoff, data):
+def test_the_descent_kernel_equals_plain_loops(users, cutoff, data):
     """The kernel runs Algorithm 7 of DPSU, in which the radius of the ball is the user's own bound."""
     bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     bits = PolicyGaussian().bits(cutoff)
@@ -40,7 +40,7 @@ def test_descent_equals_loops(users, cutoff, data):
 
 
 @given(bounded_users(), st.data())
-def test_even_shares_equal_whole_numbers(users, data):
+def test_even_shares_equal_exact_whole_number_arithmetic(users, data):
     """A share is the even share times the user's bound, rounded down twice. Squares never exceed the squared bound."""
     bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     setting = RuleSetting(LIMIT, 2)
@@ -56,7 +56,7 @@ def test_even_shares_equal_whole_numbers(users, data):
 
 @given(bounded_users(), st.floats(1.0, 6.0))
 def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
-    """With a sensitivity of 1, the results equal the published step in every bit."""
+    """With a sensitivity of 1, the results equal the published step bit for bit."""
     bits = PolicyGaussian().bits(cutoff)
     setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))
     plain = np.zeros(8, np.int64)
@@ -72,7 +72,7 @@ def test_other_weightings_have_no_individual_bounds(rule):
 
 
 @given(st.lists(st.lists(st.integers(-1, 4), max_size=9), min_size=1), st.sets(st.integers(0, 4)) | st.none())
-def test_runs_equal_loops(users, wanted):
+def test_lengths_of_runs_equal_plain_loops(users, wanted):
     """The lengths of runs equal the lengths that loops compute, for all candidates or some of them."""
     ids = np.array([place for user in users for place in user], np.int32)
     starts = np.cumsum([0, *map(len, users)])

@@ -1,4 +1,4 @@
-"""The step of adaptive rounds, a projection onto the intersection of ball and box: its error and sensitivity."""
+"""Tests of the step of adaptive rounds, a projection onto the intersection of a ball and a box."""
 
 from math import sqrt
 

@@ -39,7 +39,7 @@ def naive_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -
 
 @pytest.mark.parametrize(("name", "norm"), SOUND)
 @given(users=bounded_users(), cutoff=CUTOFFS)
-def test_kernel_equals_the_papers_loops(name, norm, users, cutoff):
+def test_every_kernel_equals_the_loops_of_the_paper(name, norm, users, cutoff):
     """Every kernel gives the weights of the reference implementation, rounded to the grid, and the same support."""
     ours, theirs = kernel_weights(name, norm, users, cutoff), naive_weights(name, norm, users, cutoff)
     assert ours.keys() == theirs.keys()
@@ -69,7 +69,7 @@ def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data)
 
 @given(users=bounded_users())
 def test_additive_weights_do_not_depend_on_the_order_of_users(users):
-    """Integer sums agree in every bit for any order of users."""
+    """Integer sums are equal bit for bit for any order of users."""
     for norm in (1, 2):
         assert kernel_weights("weighted", norm, users, 1.0) == kernel_weights("weighted", norm, users[::-1], 1.0)
 

@@ -86,7 +86,7 @@ def test_no_strategy_costs_more_than_the_corners(budget, record_property):
     record_property("figure", f"{worst / room:.3f} of the part of delta for noise")
 
 
-def test_free_trade_of_caps_is_detected():
+def test_a_rule_that_trades_epsilon_for_mu_freely_is_detected():
     """A rule that trades epsilon for mu^2 freely at the same delta costs several times that delta (broken variant)."""
     budget = vp.Budget(3, 1e-6)
     part = float(NOISE) * budget.delta
@@ -95,7 +95,7 @@ def test_free_trade_of_caps_is_detected():
     assert worst_case(budget.epsilon, trade) > 2.5 * part
 
 
-def test_the_check_finds_caps_that_are_too_large(monkeypatch):
+def test_the_check_detects_caps_that_are_too_large(monkeypatch):
     """A deliberately broken variant that allows twice the mu^2 accepts more than the budget."""
     real = caps_module._largest_square
     monkeypatch.setattr(caps_module, "_largest_square", lambda *numbers: 2 * real(*numbers))
@@ -103,7 +103,7 @@ def test_the_check_finds_caps_that_are_too_large(monkeypatch):
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
-def test_the_check_finds_the_mu_of_the_run(monkeypatch):
+def test_the_check_detects_charges_below_the_cap(monkeypatch):
     """Releases that are charged for only half of their cap, as after an early stop, exceed the budget."""
     real = Corner.sums
 
@@ -119,14 +119,14 @@ def test_the_check_finds_the_mu_of_the_run(monkeypatch):
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
-def test_the_check_finds_ignored_revealing_outcomes(monkeypatch):
+def test_the_check_detects_ignored_revealing_outcomes(monkeypatch):
     """A deliberately broken variant that ignores revealing outcomes accepts more than the budget."""
     monkeypatch.setattr(caps_module, "_chances", lambda guarantees: Fraction(0))
     accepted = run([Guarantee(0.5, 1e-7, spend=Expense(1e-7, 0.01))] * 60)
     assert composed_delta(BUDGET.epsilon, accepted) > BUDGET.delta
 
 
-def test_the_check_finds_probabilities_of_one_side(monkeypatch):
+def test_the_check_detects_probabilities_of_only_one_side(monkeypatch):
     """Without the factor of the pair, novel items are less probable than the revealing outcomes of the pair."""
     spend = Expense(1e-8, 0.8, two_sided=True)
     assert spend.hit / spend.novel == pytest.approx(1 / (2 * ndtr(-0.4)), rel=1e-9)
@@ -225,7 +225,7 @@ def mu_for(epsilon, delta):
     return 1 / gaussian_sigma(epsilon, delta)
 
 
-def test_plain_releases_add_up_exactly():
+def test_epsilons_and_deltas_of_plain_releases_add_up_exactly():
     """Without a spend, epsilons add up exactly to the budget, and deltas to half of it."""
     assert len(run([Guarantee(0.5, 0.0)] * 20)) == 8
     assert len(run([Guarantee(0.1, 1e-7)] * 20)) == 5

@@ -195,7 +195,7 @@ def test_processes_never_spend_the_same_budget(path, processes):
     assert [entry.number for entry in account.entries] == list(range(1, 41))
 
 
-def test_the_test_of_processes_finds_a_ledger_without_a_transaction(path, monkeypatch):
+def test_reading_before_the_transaction_loses_a_charge(path, monkeypatch):
     """If the file is read before the transaction begins, another charge is lost (deliberately broken variant)."""
     from contextlib import contextmanager
 
@@ -366,7 +366,7 @@ def test_a_missing_marker_is_written_at_the_next_charge(account, path):
     assert marker.exists()
 
 
-def test_a_script_in_another_folder_starts_no_budget(account, path, tmp_path, monkeypatch):
+def test_a_relative_path_in_another_folder_creates_no_ledger(account, path, tmp_path, monkeypatch):
     """In another working directory, a relative path names another file, which must be created explicitly."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")

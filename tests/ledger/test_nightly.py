@@ -89,7 +89,7 @@ def test_a_killed_job_can_be_repeated(nightly):
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs sh")
-def test_cron(nightly, tmp_path):
+def test_a_repeated_cron_job_is_charged_once(nightly, tmp_path):
     """The script of the example runs unchanged, with `voxpop` on the path."""
     command = tmp_path / "bin" / "voxpop"
     command.parent.mkdir()
@@ -125,7 +125,7 @@ def test_cron_takes_the_day_that_has_ended(tmp_path):
 
 
 @pytest.mark.slow
-def test_airflow(nightly):
+def test_a_repeated_airflow_task_is_charged_once(nightly):
     """The Airflow task succeeds after a killed attempt, and again when it is repeated."""
     airflow = interpreter_with("airflow")
     more = {
@@ -149,7 +149,7 @@ def test_airflow(nightly):
 
 
 @pytest.mark.slow
-def test_dagster(nightly):
+def test_a_repeated_dagster_asset_is_charged_once(nightly):
     """The Dagster asset is materialized after a killed attempt, and again when it is repeated."""
     dagster = interpreter_with("dagster")
     (nightly / "dagster").mkdir()

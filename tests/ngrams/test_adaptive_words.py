@@ -34,7 +34,7 @@ def spent(plan, first, rest):
     ids=str,
 )
 def test_rounds_and_later_passes_add_up_to_the_budget(budget, fields):
-    """The delta follows from the numbers used. If either part is larger or omitted, the delta is different."""
+    """The delta of the rounds and the later passes is within the budget, and exceeds it if either costs more."""
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
     assert isinstance(first, AdaptiveRounds)

@@ -26,7 +26,7 @@ def naive_counts(users, length):
     return counts
 
 
-def test_every_gram_is_counted_as_with_sets():
+def test_counts_of_grams_equal_the_reference_implementation():
     """Grams of lengths 1 to 4 are counted, and no gram spans two documents."""
     frame = private_gram_counts(corpus_of(USERS), 4)
     for length in range(1, 5):
@@ -50,7 +50,7 @@ def test_baselines_release_the_common_grams(letters, budget):
 
 
 @pytest.mark.jit
-def test_coverage_and_spurious_share_against_the_truth(letters, budget):
+def test_coverage_and_spurious_share_equal_the_exact_values(letters, budget):
     """All grams with 100 users are covered, and released grams without users count as spurious."""
     release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(letters, budget, seed=1)
     coverage = private_ngram_coverage(letters, release, [100, 10**6], 3)

@@ -95,7 +95,7 @@ def test_leaks_of_payments_are_detected(monkeypatch, leak):
 
 
 def test_the_plan_of_a_release_lists_the_executed_passes():
-    """The plan lists screening votes, votes and the second-chance pass, with noise and expected spurious grams."""
+    """The plan lists votes, screening votes and the second-chance pass, with the expected number of spurious grams."""
     release = INDIVIDUAL.release(read(crowd()), BUDGET, seed=2)
     ran, second = release.plan.ran, release.plan.second_chance
     assert all(run.measurement_sigma is not None for run in ran[1:])
@@ -118,7 +118,7 @@ def test_the_rows_that_ran_are_the_passes_of_the_transcript(extraction):
     planned, (words, *later) = ([(row["pass"], row.get("length")) for row in each] for each in rows)
     assert planned == [words, *later] == [("words", 1), *later]
     assert not any(row["ran"] for row in rows[0])
-    # The second-chance pass has no length in the plan, because it is about several lengths.
+    # The second-chance pass has no length in the plan, because it covers several lengths.
     noted = [
         (step["pass"], None if step["pass"] == "second chance" else step["length"], step["sigma"])
         for step in release.plan.transcript
@@ -145,7 +145,7 @@ def test_one_length_has_no_further_passes():
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
-def test_charges_leave_a_remainder_or_use_the_whole_budget(length):
+def test_charges_use_the_whole_budget_for_five_lengths_or_more(length):
     """With 5 lengths or more, charges use the whole budget after length 1. With fewer lengths, some budget remains."""
     found = usual_charges((1.0,) * length)
     assert len(found) == length - 1

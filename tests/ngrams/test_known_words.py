@@ -67,7 +67,7 @@ def test_the_share_decreases_with_the_number_of_users():
             if place:
                 assert menu.share_for(counts - 2) > share
     assert menu.share_for(np.full(12, -100)) == menu.shares[0]
-    # The default is the share for many users, which plans show before the choice.
+    # Before the choice, plans show the share for many users, which is the default.
     assert menu.entry(LIMITS[0]) == menu.entry(LIMITS[0], menu.shares[-1])
 
 

@@ -86,7 +86,7 @@ def test_a_run_follows_its_plan(letters, budget):
 
 @pytest.mark.jit
 def test_the_plan_spends_its_budget_and_never_more(budget):
-    """Exact accounting spends delta up to a thousandth. The accounting of the paper spends at most half of it."""
+    """Exact accounting spends more than 99.9 percent of delta, and no accounting spends more than delta."""
     for cell in CELLS:
         plan = cell.plan(budget)
         assert plan.delta_spent <= budget.delta
@@ -94,7 +94,7 @@ def test_the_plan_spends_its_budget_and_never_more(budget):
         assert isinstance(cell, vp.papers.DPNE) or plan.delta_spent > 0.999 * budget.delta
 
 
-def test_published_numbers_of_the_paper(budget):
+def test_the_plan_of_dpne_has_the_published_numbers(budget):
     """The defaults are T 9 and limit 100, at epsilon 4 and delta 1e-7."""
     published = vp.papers.DPNE().plan(budget)
     assert published.sigma == pytest.approx([3.98371] * 9, abs=2e-5)

@@ -1,4 +1,7 @@
-"""Test of the planned probability that a phrase of one user is released, on phrases that nearly reach it."""
+"""Test of the planned probability that a phrase of one user is released.
+
+The phrases of the test are released nearly as often as planned.
+"""
 
 import numpy as np
 import polars as pl

@@ -25,14 +25,14 @@ def test_invalid_deltas_are_rejected(delta):
         Budget(3, delta)
 
 
-def test_budget_contains_floats():
+def test_a_budget_contains_floats():
     """Integers and fractions become doubles, and delta defaults to 0."""
     budget = Budget(Fraction(1, 2))
     assert (budget.epsilon, budget.delta) == (0.5, 0.0)
     assert isinstance(Budget(4, 0).epsilon, float)
 
 
-def test_guarantee_reads_as_a_sentence():
+def test_the_text_of_a_guarantee_is_a_sentence():
     """The text of a seeded guarantee begins with a warning."""
     assert str(Guarantee(4, 1e-7)) == "(4, 1e-07)-DP, one user added or removed"
     assert str(Guarantee(4, 1e-7, private=False)) == (
@@ -40,7 +40,7 @@ def test_guarantee_reads_as_a_sentence():
     )
 
 
-def test_guarantee_survives_a_round_trip():
+def test_a_guarantee_is_unchanged_by_a_round_trip():
     """`from_dict` reverses `to_dict`."""
     guarantee = Guarantee(1.5, 1e-9, private=False)
     assert Guarantee.from_dict(guarantee.to_dict()) == guarantee

@@ -29,7 +29,7 @@ def novelty(shape="symmetric", limit=100, norm=2):
     ],
 )
 @pytest.mark.parametrize("shape", ["symmetric", "even"])
-def test_pairs_equal_the_published_pairs(budget, limit, sigma, threshold, shape):
+def test_noise_and_threshold_equal_the_published_values(budget, limit, sigma, threshold, shape):
     """The budget split of the papers gives the numbers of the papers."""
     found = calibrate(budget, novelty(shape, limit), accounting="published")
     assert found.scale == pytest.approx(sigma, abs=5.1e-6)
@@ -46,15 +46,15 @@ def test_pairs_equal_the_published_pairs(budget, limit, sigma, threshold, shape)
     ],
 )
 @pytest.mark.parametrize("shape", ["symmetric", "even", "fixed"])
-def test_the_joint_bound_gives_the_tabulated_pairs(budget, limit, sigma, threshold, shape):
-    """The exact bound gives the tabulated pair to 1e-4, or a pair with less noise and a lower threshold."""
+def test_the_joint_bound_gives_the_tabulated_noise_and_threshold(budget, limit, sigma, threshold, shape):
+    """The joint bound gives the tabulated noise and threshold to a relative error of 1e-4."""
     found = calibrate(budget, novelty(shape, limit))
     assert found.scale == pytest.approx(sigma, rel=1e-4)
     assert found.threshold == pytest.approx(threshold, rel=1e-4)
 
 
-def test_published_threshold_of_fixed_weights():
-    """For counts, the worst user has only novel items."""
+def test_the_published_threshold_of_fixed_weights_scales_with_the_weight():
+    """If weights and sensitivity are ten times as large, noise and threshold are ten times as large, too."""
     found = calibrate(PAPER, UniqueItems(100, "fixed", 1.0, 2), accounting="published", sensitivity=10.0)
     scaled = calibrate(PAPER, UniqueItems(100, "fixed", 0.1, 2), accounting="published")
     assert found.scale == pytest.approx(10 * scaled.scale, rel=1e-12)
@@ -94,14 +94,14 @@ def test_the_budget_is_spent(shape, noise):
 
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
-def test_joint_is_never_worse_than_published(shape):
-    """Exact accounting needs neither more noise nor a higher threshold."""
+def test_joint_accounting_needs_less_noise_and_a_lower_threshold(shape):
+    """Joint accounting needs less noise and a lower threshold than published accounting."""
     old, new = calibrate(PAPER, novelty(shape), accounting="published"), calibrate(PAPER, novelty(shape))
     assert new.scale < old.scale
     assert new.threshold < old.threshold
 
 
-def test_chosen_sigma_is_the_best_by_the_documented_rule():
+def test_the_chosen_sigma_is_the_best_by_the_documented_rule():
     """No other sigma gives a lower weight at which an item is released with probability 0.9."""
     case = novelty("even", 20)
     budget = Budget(1, 1e-3)
@@ -121,7 +121,7 @@ def test_the_laplace_scale_is_sensitivity_over_epsilon():
         assert found.scale >= 1 / 3
 
 
-def test_other_releases_count():
+def test_mu_of_other_releases_increases_delta():
     """Releases of known items add their mu. Laplace noise has no mu to add to."""
     case, scale = novelty(), calibrate(PAPER, novelty())
     alone = total_delta(scale, 3, case, noise="gaussian")
@@ -153,14 +153,14 @@ def test_invalid_requests_are_rejected(budget, changes, message):
 
 @pytest.mark.parametrize("limit", [1, 10**6])
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
-def test_extreme_limits_are_planned_or_rejected(limit, shape):
+def test_extreme_limits_can_be_calibrated(limit, shape):
     """Limits of one item and of a million items can be calibrated."""
     found = calibrate(PAPER, novelty(shape, limit))
     assert 0.999 * PAPER.delta < found.delta <= PAPER.delta
 
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 1e-20), Budget(1e-3, 0.1), Budget(20, 1e-6), Budget(0.5, 0.9)])
-def test_extreme_budgets_are_planned_or_rejected(budget):
+def test_extreme_budgets_can_be_calibrated(budget):
     """Very small and very large budgets can be calibrated."""
     case = novelty(limit=30)
     scale = calibrate(budget, case)
@@ -170,8 +170,11 @@ def test_extreme_budgets_are_planned_or_rejected(budget):
 @pytest.mark.parametrize(
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
-def test_the_first_of_nine_lengths_has_the_tabulated_pair(accounting, sigma, threshold):
-    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100. Each accounting has its own first pair."""
+def test_the_first_of_nine_lengths_has_the_tabulated_noise_and_threshold(accounting, sigma, threshold):
+    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100.
+
+    Each accounting has its own noise and threshold for the first length.
+    """
     found = calibrate(Budget(4, 1e-7), novelty(), accounting=accounting, rest=math.sqrt(8))
     assert found.scale == pytest.approx(sigma, abs=2e-5)
     assert found.threshold == pytest.approx(threshold, abs=3e-4)

@@ -113,7 +113,7 @@ def test_caps_that_ignore_dropped_items_are_detected():
 
 
 @pytest.mark.parametrize("novel", [1, 5, 100, 1000])
-def test_one_round_is_the_formula(novel):
+def test_the_bound_of_one_round_is_the_formula(novel):
     """Without earlier rounds, the bound is the sum over novel items, up to the grid."""
     one = CumulativeScore(mus=(0.8,), parts=(1.7,), thresholds=(4.5,), drop_thresholds=())
     exact = max(t * float(ndtr(0.8 / t**0.5 - 4.5)) for t in range(1, novel + 1))
@@ -224,7 +224,7 @@ def test_draws_that_depend_on_scores_are_detected():
     assert simulated(LONG, caps, 20, runs, seed=5, limit=1) <= most
 
 
-def test_monotone():
+def test_the_bound_is_monotone():
     """More items, lower thresholds, larger caps, larger probabilities or a wider margin never lower the bound."""
     caps = even(ROUNDS, 20)
     base = novel_release(ROUNDS, caps)

@@ -1,4 +1,4 @@
-"""Biased coins are exact to 2^-128 in both tails, and the exact computation certifies the doubles."""
+"""Biased coins are exact to 2^-128 in both tails, and decisions in doubles equal the exact decisions."""
 
 import math
 import time
@@ -73,7 +73,7 @@ def test_distant_weights_are_decided_exactly():
     "rule", [threshold_rule("gaussian"), threshold_rule("laplace"), SelectionRule(0.7, 1e-6, 2**32)]
 )
 def test_fast_and_exact_decisions_agree(rule):
-    """The default band for doubles and a band that trusts no double release the same items."""
+    """The same items are released with the default band and with a band in which all decisions are computed exactly."""
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 40, 1500) << 32
     weights[::2] = rng.integers(0, 12 << 32, 750)
@@ -103,7 +103,10 @@ def test_scipy_tail_is_accurate():
 
 
 def frequency_is_right(rule, weight, probability, size=400_000):
-    """Return whether a share is within the Hoeffding bound. A correct coin fails with probability below 1e-10."""
+    """Return whether the share of released items is within Hoeffding's bound of the probability.
+
+    A correct coin fails with probability below 1e-10.
+    """
     draws = Secret.fresh().draws("frequency", np.arange(size, dtype=np.uint64), weight % 2**64)
     share = decide(rule, np.full(size, weight, dtype=np.int64), draws).mean()
     return abs(share - probability) < math.sqrt(math.log(2 / 1e-10) / 2 / size)

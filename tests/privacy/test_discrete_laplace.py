@@ -70,7 +70,7 @@ def test_the_last_number_draws_more_bits():
 @settings(max_examples=40)
 @given(rates(), st.integers(0, 10**6))
 def test_fast_and_exact_values_agree(rate, seed):
-    """The default band of doubles and a band that trusts no double give the same numbers."""
+    """The numbers are the same with the default band and with a band in which all numbers are computed exactly."""
     tail = laplace_tail(rate)
     draws = Secret.from_seed(seed).draws("x", np.arange(20, dtype=np.uint64), 0)
     never = lambda row, turn: 0  # noqa: E731

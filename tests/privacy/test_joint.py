@@ -36,7 +36,7 @@ TABLE = [
 
 
 @pytest.mark.parametrize(("epsilon", "target", "limit", "sigma", "threshold", "unfloored"), TABLE)
-def test_tabulated_pairs_equal_the_computed_ones(epsilon, target, limit, sigma, threshold, unfloored):
+def test_the_tabulated_noise_and_threshold_spend_the_target_delta(epsilon, target, limit, sigma, threshold, unfloored):
     """The tabulated sigma and threshold meet the target to five decimals, but only with a lower bound of weights."""
     assert joint_delta(symmetric(limit), epsilon, sigma, threshold, 1.0) == pytest.approx(target, rel=2e-4)
     light = joint_delta(symmetric(limit, 1e-9), epsilon, sigma, threshold, 1.0)
@@ -44,8 +44,8 @@ def test_tabulated_pairs_equal_the_computed_ones(epsilon, target, limit, sigma, 
 
 
 @pytest.mark.parametrize(("sigma", "threshold", "used"), [(3.89353, 23.5613, 0.98), (3.91300, 23.6608, 0.8)])
-def test_the_first_of_nine_levels_has_the_tabulated_pair(sigma, threshold, used):
-    """With one unknown and eight known levels of the same sigma, the tabulated pairs have a delta of 1e-7 at most."""
+def test_the_tabulated_noise_and_threshold_of_nine_levels_are_private(sigma, threshold, used):
+    """With one unknown and eight known levels of the same sigma, the tabulated numbers have a delta of at most 1e-7."""
     whole = joint_delta(symmetric(100), 4.0, sigma, threshold, 1.0, mu_rest=math.sqrt(8) / sigma)
     assert used * 1e-7 <= whole <= 1e-7 * (1 + 2e-4)
 

@@ -100,7 +100,7 @@ def assert_later(seen, rounds):
         assert step.floor == (-inf if each.drop is None else each.drop * spread)
 
 
-def test_adaptive_rounds(talk, seen):
+def test_adaptive_rounds_run_with_the_planned_noise(talk, seen):
     """The choice, the first round and all later rounds have the planned noise."""
     certificate = vp.Items().release(talk, BUDGET, seed=1).plan.certificate
     (classes,) = kinds(seen, CellNoise)
@@ -323,7 +323,7 @@ def test_an_alphabet_without_a_source_is_not_proved():
         check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), None, 9, 4, None)))
 
 
-def test_paths_follow_parents():
+def test_a_node_must_continue_the_path_of_its_parent():
     """A share is a part of the path to the parent. Nodes of other levels and several roots are rejected."""
     gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))
 

@@ -22,7 +22,7 @@ def recursion(epsilon, delta, most):
 
 @settings(max_examples=50)
 @given(st.floats(-2, 1.3), st.floats(-30, -0.05))
-def test_closed_form_is_the_recursion(log_epsilon, log_delta):
+def test_the_closed_form_equals_the_recursion(log_epsilon, log_delta):
     """With eighty digits, the closed form and the recursion agree exactly.
 
     In doubles, the error of the nearer tail is at most 1e-12.

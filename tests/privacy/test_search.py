@@ -9,7 +9,7 @@ from voxpop.privacy.numerics import around, crossing, lowest
 
 
 @given(st.floats(0.001, 999), st.floats(0.1, 9))
-def test_crossing_is_on_the_safe_side_and_near(root, power):
+def test_the_crossing_is_on_the_safe_side_and_close(root, power):
     """The returned point is never below the root, and is within the tolerance."""
 
     def curve(x):
@@ -21,7 +21,7 @@ def test_crossing_is_on_the_safe_side_and_near(root, power):
 
 
 @given(st.floats(0.5, 9.5))
-def test_crossing_finds_a_jump(root):
+def test_a_crossing_at_a_jump_is_found(root):
     """The search handles a step with infinite values on one side."""
     found = crossing(lambda x: 1.0 if x < root else -math.inf, 0.0, 10.0)
     assert root <= found <= root * (1 + 1e-14)
@@ -45,6 +45,6 @@ def test_a_wrong_initial_bracket_is_corrected(root, low, width):
 
 
 @given(st.floats(0.1, 9.9))
-def test_lowest_finds_the_minimum(bottom):
+def test_the_search_for_the_lowest_value_ends_near_the_minimum(bottom):
     """The golden-section search ends near the minimum."""
     assert abs(lowest(lambda x: abs(x - bottom), 0.0, 10.0, 40) - bottom) < 1e-6

@@ -19,13 +19,13 @@ def novelty(shape="symmetric", limit=100, norm=2):
 
 
 @pytest.mark.parametrize(("limit", "threshold"), [(100, 6.82366), (300, 7.05613)])
-def test_published_gaussian_threshold(limit, threshold):
+def test_the_gaussian_threshold_equals_the_published_threshold(limit, threshold):
     """The threshold equals the papers' threshold at epsilon 3 and delta e^-10."""
     found = lowest_threshold(novelty(limit=limit), "gaussian", 1.3327913294, math.exp(-10) / 2, 1.0)
     assert found == pytest.approx(threshold, abs=5e-6)
 
 
-def test_published_laplace_threshold():
+def test_the_laplace_threshold_equals_the_published_formula():
     """The threshold equals the formula of the papers."""
     epsilon, delta = 3.0, math.exp(-10)
     expected = max(1 / t + math.log(1 / (2 * (1 - (1 - delta) ** (1 / t)))) / epsilon for t in range(1, 101))
@@ -33,7 +33,7 @@ def test_published_laplace_threshold():
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_laplace_threshold_below_the_weight():
+def test_the_laplace_threshold_may_be_below_the_weight():
     """With a delta above one half, the threshold is below the weight, and the tail formula of the papers is wrong."""
     single = novelty(limit=1, norm=1)
     threshold = lowest_threshold(single, "laplace", 1.0, 0.9, 1.0)
@@ -75,7 +75,7 @@ def test_noise_tails_are_right_to_twelve_digits(noise):
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @given(log_p=st.floats(-25, -0.001))
-def test_quantile_inverts_the_tail(noise, log_p):
+def test_the_quantile_inverts_the_tail(noise, log_p):
     """Noise exceeds its quantile with the requested probability."""
     x = exceeded_with(noise, np.array([10**log_p]))
     exact = precise.normal_below if noise == "gaussian" else precise.laplace_below

@@ -105,7 +105,7 @@ def test_sets_of_fewer_columns_are_margins():
 
 
 def test_margins_are_never_below_their_cells():
-    """If a margin is below its cell, both are replaced with their mean, also for two margins.
+    """If a margin is below its cell, both are replaced with their mean, for one or two margins.
 
     Other numbers do not change.
     """

@@ -217,7 +217,7 @@ def test_fingerprints_depend_on_columns_and_lists():
     assert replace(KnownColumns.of(given[0], keys)).listed.size == 1
 
 
-def test_the_command_takes_lists_by_column(tmp_path, capsys):
+def test_the_command_accepts_one_list_per_column(tmp_path, capsys):
     """`voxpop profile --known` may be repeated. Other forms are rejected."""
     table().write_parquet(tmp_path / "rows.parquet")
     (tmp_path / "cities.txt").write_text("\n".join(LISTS["city"]))

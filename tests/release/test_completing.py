@@ -100,7 +100,7 @@ PHRASES = {("thank", "you", "for"), ("thank", "you", "f"), ("you", "found"), ("x
         ("thank you", ["f", "for", "found"]),
         ("THANK  you ", ["f", "for", "found"]),
         ("thank you fo", ["for", "found"]),
-        ("thank you f", ["x"]),  # It is released after "you", so it is a whole token.
+        ("thank you f", ["x"]),  # "f" is released after "you", so it is a whole token.
         ("x f", ["f", "for", "found"]),  # No gram begins with "x f", so "f" is the beginning of a word.
         ("nothing f", ["x"]),
         ("x the end", ["end"]),  # Nothing follows "end", so it is completed to itself.
@@ -124,7 +124,7 @@ def test_an_empty_prompt_completes_beginnings():
 
 
 def test_an_empty_release_has_no_completions():
-    """An empty release returns an empty list."""
+    """The completions of an empty release are an empty list."""
     assert release_of([]).complete("a") == []
 
 
@@ -168,7 +168,7 @@ def test_words_equal_the_words_of_private_texts(text):
 
 
 @pytest.mark.parametrize("prompt", [3, None, [3], b"thank", {"a": 1}])
-def test_invalid_prompts(prompt):
+def test_invalid_prompts_are_rejected(prompt):
     """A prompt that is neither a text nor a list of strings raises `InputError`."""
     with pytest.raises(InputError, match="a prompt must be a text or a list of tokens"):
         release_of([("a",)]).complete(prompt)

@@ -74,7 +74,7 @@ CONTENTS = {
 
 @pytest.mark.parametrize("content", CONTENTS)
 @pytest.mark.parametrize("record", RECORDS)
-def test_invalid_records(folder, record, content):
+def test_invalid_records_are_rejected(folder, record, content):
     """Deep nesting, repeated names, numbers that are not finite and other JSON raise an error of voxpop."""
     path = folder / record
     path.write_bytes(CONTENTS[content](path.read_bytes()))

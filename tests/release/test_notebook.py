@@ -180,7 +180,7 @@ def test_sequences_show_their_lengths(monkeypatch, lengths):
     assert re.fullmatch(r"releasing: .+ lengths", line)
 
 
-def test_quick_work_shows_nothing(monkeypatch):
+def test_quick_work_displays_no_progress(monkeypatch):
     """Work of less than half a second displays no progress, so short cells have no extra output."""
     sink = Notebook()
     monkeypatch.setattr(sys, "stderr", sink)

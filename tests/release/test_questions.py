@@ -97,7 +97,7 @@ def test_a_phrase_needs_its_parts(phrases):
 
 
 def test_users_needed_equal_the_numbers_of_the_plan(words, phrases, tmp_path):
-    """The numbers of users needed equal the plan's, also for a saved release, which computes its plan again."""
+    """The numbers of users needed equal the plan's, even for a saved release, which computes its plan again."""
     plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
     words.save(tmp_path / "words")

@@ -45,7 +45,7 @@ def test_tuples_are_yielded_if_grams_were_requested():
     assert list(Release(table_of([("a",)]), PLAN, GUARANTEE)) == [("a",)]
 
 
-def test_supports_the_arrow_protocol(words):
+def test_a_release_supports_the_arrow_protocol(words):
     """Libraries that accept an Arrow stream accept a release."""
     assert pl.DataFrame(words).equals(words.to_polars())
     assert pa.table(words).equals(words.to_arrow())

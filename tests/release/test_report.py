@@ -218,7 +218,7 @@ def test_json_in_the_page_is_inert(content):
     assert json.loads(text) == content
 
 
-def test_policy_allows_these_scripts_and_no_network():
+def test_the_security_policy_allows_only_the_scripts_of_the_page():
     """The policy allows the page's scripts and styles by their hash, no other scripts, and no network access."""
     page = Parsed(page_of(release_of([("tea",)], PLANS["union.html"])))
     policy = dict(part.strip().split(" ", 1) for part in page.policy.split(";"))
@@ -272,7 +272,7 @@ def test_bounds_are_rounded_up(number):
 
 
 def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(tmp_path):
-    """After each saved addition and change of metadata, the report has one statement that composes all saved results.
+    """Whenever counts, a ranking or metadata are saved, the report states one guarantee for all saved results together.
 
     It also contains the checksums of all tables.
     """
@@ -298,7 +298,7 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
         verify(page.parent)
 
 
-def test_counts_and_rankings_are_not_denied():
+def test_pages_of_counts_and_rankings_do_not_list_them_as_omitted():
     """Pages of counts and rankings list only omissions that apply to them, and the epsilon of the guarantee."""
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
@@ -352,7 +352,7 @@ def outcomes_of_the_worst(epsilon, delta):
 @given(
     st.floats(0.01, 8), st.floats(1e-12, 9e-3) | st.just(0.0), st.floats(1e-9, 0.999), st.just(0.0) | st.floats(1e-9, 1)
 )
-def test_posterior_is_at_most_the_table(epsilon, delta, before, taken):
+def test_no_posterior_exceeds_the_table(epsilon, delta, before, taken):
     """The table bounds the certainty of every conclusion from the worst mechanism.
 
     The bound applies to conclusions that have probability at least 100 delta if the user took part.
@@ -394,7 +394,7 @@ def test_large_epsilon_and_delta_have_a_caution(epsilon, delta, said):
     assert not re.search(r"\d{1,3}(,\d{3}){4}", page)
 
 
-def test_not_private_needs_no_caution():
+def test_a_guarantee_that_is_not_private_has_no_cautions():
     """A guarantee that is not private has no cautions, because the report has an alert instead."""
     assert in_words.cautions(vp.Guarantee(50, 1e-2, private=False)) == []
 
@@ -413,7 +413,7 @@ def test_a_large_delta_is_reported_with_the_number_of_people_that_it_fits(delta,
 
 
 @given(st.floats(1e-12, 1e-3))
-def test_people_covered_is_the_number_for_which_delta_is_small(delta):
+def test_the_number_of_people_covered_is_the_largest_for_which_delta_is_small(delta):
     """The number of people covered is the largest for which delta is at most a hundredth of one over the number."""
     people = in_words.people_covered(delta)
     assert people * delta <= 0.01 * (1 + 1e-9)
@@ -513,7 +513,7 @@ def test_the_page_of_a_very_large_release_states_its_omissions(monkeypatch):
     assert "up to the first" not in page_of(release_of([("a",), ("b",)], PLANS["ngrams.html"]))
 
 
-def test_chart_library_is_the_one_that_was_reviewed():
+def test_the_chart_library_is_the_reviewed_one():
     """The vendored file has the checksum in its notes."""
     content = ASSETS.joinpath("vendor/plot.min.js").read_bytes()
     assert sha256(content).hexdigest() in ASSETS.joinpath("vendor/README.md").read_text()
@@ -545,7 +545,7 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_has_contrast(theme):
+def test_text_has_sufficient_contrast(theme):
     """Every pair of text and background colours has a contrast of at least 4.5 (WCAG AA), in both themes."""
     colours = palette(theme)
     grounds = ("paper", "card", "sunk", "wash")

@@ -42,7 +42,7 @@ KINDS = pytest.mark.parametrize(
 
 
 @KINDS
-def test_tables_agree(results, kind):
+def test_all_table_formats_have_the_same_rows(results, kind):
     """Arrow, polars, pandas and lists have the same rows in the same order."""
     result, _ = results[kind]
     table = result.to_arrow()

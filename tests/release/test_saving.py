@@ -1,4 +1,4 @@
-"""`Release.save` and `load`: round trips, and the folders and files that they reject."""
+"""Tests of `Release.save` and `load`, with round trips, and the folders and files that they reject."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def test_values_are_the_same_after_a_round_trip(words, saved):
 
 @given(st.sets(st.text(st.characters(codec="utf-8")), max_size=20))
 @settings(max_examples=30)
-def test_round_trip_of_any_strings(tmp_path_factory, items):
+def test_any_strings_are_loaded_unchanged(tmp_path_factory, items):
     """Any set of strings is loaded unchanged, in the order of its bytes."""
     import pyarrow as pa
 
@@ -90,7 +90,7 @@ def test_bytes_depend_only_on_the_release(words, saved, tmp_path):
     assert contents(saved) == contents(tmp_path / "again") == first
 
 
-def test_seeded_release_is_marked(release_of, tmp_path):
+def test_a_seeded_release_is_marked(release_of, tmp_path):
     """The record of a release made with a seed is marked NOT PRIVATE, and so is the loaded release."""
     release_of("tea", private=False).save(tmp_path / "words")
     record = json.loads((tmp_path / "words" / "release.json").read_text(encoding="utf-8"))
@@ -130,7 +130,7 @@ def test_links_are_followed(saved, release_of, tmp_path):
     assert list(load(saved)) == ["oat"]
 
 
-def test_never_replaces_other_folders(words, tmp_path):
+def test_save_never_replaces_other_folders(words, tmp_path):
     """`save` rejects a folder of other files and leaves it unchanged."""
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match="is not a release, so it is not replaced"):
@@ -138,7 +138,7 @@ def test_never_replaces_other_folders(words, tmp_path):
     assert contents(tmp_path) == {"notes.txt": b"mine"}
 
 
-def test_never_deletes_other_files_in_a_release_folder(saved, words):
+def test_save_never_deletes_other_files_in_a_release_folder(saved, words):
     """`save` does not replace a release folder that contains another file."""
     (saved / "notes.txt").write_text("mine")
     with pytest.raises(ReleaseError, match=r"also 'notes\.txt'"):

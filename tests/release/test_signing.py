@@ -161,7 +161,7 @@ def test_phrases_with_names_are_skipped(made, tmp_path):
     assert vp.load(tmp_path / "clean").id != phrases.id
 
 
-def test_keys_without_names():
+def test_names_are_removed_from_the_values_of_keys():
     """Values of columns are compared as texts, separately for each column."""
     table = pl.DataFrame({"who": range(3000), "name": ["ann", "tea|x", "milk"] * 1000, "size": 7})
     keys = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["name", "size"]), BUDGET)
@@ -186,8 +186,8 @@ def test_lists_of_names_are_read(tmp_path):
 NAMES = ["Abigail", "may", "miller's", "miller’s", "tea", "ольга", "van der ven"]
 
 
-def test_public_lists_of_names():
-    """Names of the given locales are removed, also with 's, except for words to keep. Other words remain."""
+def test_names_of_public_lists_are_removed():
+    """Names of the given locales are removed, with or without 's, except for words to keep. Other words remain."""
     pytest.importorskip("faker", reason="faker is not installed: pip install voxpop[names]")
     items = pa.array(sorted(NAMES, key=str.encode))
     words = vp.Release.from_items(items, vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7), "items")
@@ -227,7 +227,7 @@ def test_a_missing_faker_is_reported(monkeypatch):
 
 
 @pytest.mark.parametrize("mechanism", [vp.Items(max_items_per_user=20), vp.NGrams(max_length=2)])
-def test_mentions_that_the_tokenizer_removed(mechanism):
+def test_a_filter_of_mentions_that_the_tokenizer_removed_is_rejected(mechanism):
     """The default tokenizer reduces "@bob" to "bob", so a filter of mentions would find none and raises an error."""
     said = pl.DataFrame({"who": range(3000), "what": ["see @bob soon"] * 3000})
     words = mechanism.release(vp.read(said, user="who", text="what"), BUDGET)
@@ -239,7 +239,7 @@ def test_mentions_that_the_tokenizer_removed(mechanism):
     assert "@bob" not in whole.without(mentions=True)
 
 
-def test_block_saves_a_clean_copy(made, tmp_path, monkeypatch, capsys):
+def test_the_command_block_saves_a_copy_without_names(made, tmp_path, monkeypatch, capsys):
     """The command states how many grams were removed."""
     monkeypatch.chdir(tmp_path)
     assert main(["block", str(made), "--mentions", "-o", "clean"]) == 0

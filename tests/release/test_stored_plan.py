@@ -16,7 +16,7 @@ def test_every_number_is_an_attribute():
     assert (plan.sigma, plan.cutoff, plan.users_needed) == (1.23456789, None, [{"items": 1, "users": None}])
 
 
-def test_unknown_name_is_an_attribute_error():
+def test_an_unknown_name_raises_an_attribute_error():
     """The error for a name that was not stored contains the next step."""
     with pytest.raises(AttributeError, match=r"no 'release'; `to_dict\(\)` shows"):
         _ = StoredPlan(NUMBERS).release

@@ -232,7 +232,7 @@ def test_forged_numbers_are_detected(copy, name, change):
 
 @pytest.mark.parametrize("kind", ["words", "measurement", "screening", "vote", "second chance"])
 def test_a_forged_planned_noise_of_phrases_is_detected(folders, tmp_path, kind):
-    """Each row of a plan of phrases is compared, also if the report contains the forged number."""
+    """Each row of a plan of phrases is compared, even if the report contains the forged number."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / "phrases", copy)
     record = json.loads((copy / "release.json").read_text())

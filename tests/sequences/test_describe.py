@@ -90,7 +90,7 @@ def test_a_model_with_many_counts_is_saved_quickly(model, monkeypatch):
 
 @pytest.mark.jit
 def test_the_report_of_a_loaded_model_is_the_same(model, tmp_path):
-    """If a model is saved, loaded and saved again, the page is the same byte by byte."""
+    """If a model is saved, loaded and saved again, the page is the same byte for byte."""
     model.save(tmp_path / "one")
     vp.load(tmp_path / "one", vp.SequenceModel).save(tmp_path / "two")
     pages = [(tmp_path / name / "report.html").read_bytes() for name in ("one", "two")]

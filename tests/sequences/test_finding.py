@@ -44,7 +44,7 @@ def test_both_steps_spend_at_most_the_budget(epsilon):
     assert plan.finding.delta == plan.guarantee.delta == 1e-7
 
 
-def test_finding_needs_a_delta_and_users(visits):
+def test_an_alphabet_cannot_be_found_without_delta_or_with_too_few_users(visits):
     """Without delta, no token can be found. With too few users for the budget, no token is found."""
     with pytest.raises(vp.errors.BudgetError, match="delta"):
         vp.Sequences(alphabet="find").plan(vp.Budget(1))

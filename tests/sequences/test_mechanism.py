@@ -46,7 +46,7 @@ def test_a_missing_alphabet_is_an_error_with_a_next_step(visits):
         with pytest.raises(vp.errors.InputError, match="public") as refusal:
             call()
         assert 'alphabet="find"' in str(refusal.value)
-        assert "home" in str(refusal.value)  # This is in the example of the message.
+        assert "home" in str(refusal.value)  # The example in the message contains this symbol.
     assert bare.to_dict()["alphabet_size"] is None
 
 
@@ -124,7 +124,7 @@ def test_a_plan_of_single_symbols_has_no_threshold():
     assert "context" not in str(plan)
 
 
-@pytest.mark.jit  # Without this, long inputs would show nothing more, but take minutes.
+@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and show nothing more.
 @pytest.mark.usefixtures("few_sessions_in_test")  # The test compares texts, not the accuracy of answers.
 def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
     """Without a max_length, long sequences get more noise than 20 steps would. The text and the page state this."""

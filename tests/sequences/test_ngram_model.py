@@ -215,7 +215,7 @@ def test_synthesis_equals_that_of_the_paper(visits, seed, length):
     assert frame["sequence"].list.len().max() <= max(length, 3)
 
 
-def test_the_class_documents_its_behaviour(visits):
+def test_plan_guarantee_and_table_have_the_expected_values(visits):
     """Plan, guarantee and table have the expected values, and wrong fields are rejected."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))

@@ -160,7 +160,7 @@ def test_the_search_detects_an_end_mark_after_whole_sequences(monkeypatch):
 
 
 @pytest.mark.slow  # the test checks the search, and not the package
-def test_the_search_detects_contexts_that_ignore_earlier_payments(monkeypatch):
+def test_the_search_detects_contexts_that_are_charged_from_the_whole_budget(monkeypatch):
     """If every context again took a part of the whole budget, long contexts would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)

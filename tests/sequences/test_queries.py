@@ -56,7 +56,7 @@ def test_funnels_equal_a_reference_implementation(seed):
     assert count_reaching(*laid(sessions), steps.astype(np.int32), within).tolist() == expected
 
 
-def test_paths_count_sessions_once():
+def test_a_path_counts_each_session_once():
     """A run that occurs twice in a session counts once, and no run spans two sessions."""
     sessions = Sessions(*laid([[0, 1, 0, 1], [1, 0], [0, 1]]))
     assert commonest_runs(sessions, 2, 9, 2) == [(0, 1), (1, 0)]

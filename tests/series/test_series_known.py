@@ -151,7 +151,7 @@ def test_tails_are_above_the_exact_ones(generous):
     assert rates[0] / trials >= 0.8 * known.tails[0]
 
 
-# Items of one user.
+# Tests of listed items that have only one user.
 
 
 def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(tmp_path):
@@ -168,11 +168,11 @@ def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(tmp_path):
     assert rate >= 0.3 * most
 
 
-# The list in the state, the plan and the record.
+# Tests of the list in the state, the plan and the record.
 
 
 def rows(words, users=3000, night=0):
-    """Return rows in which each user has one of the words, with the number of the night."""
+    """Return rows in which each user has one of the words."""
     table = pl.DataFrame({"who": range(users), "what": [words[user % len(words)] for user in range(users)]})
     return vp.read(table, user="who", items="what")
 

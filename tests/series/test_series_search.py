@@ -140,7 +140,7 @@ def test_no_user_moves_readings_by_more_than_the_budget(monkeypatch):
     assert 0.95 < share <= 1 + 1e-9
 
 
-def test_deletions_are_rows_too(monkeypatch):
+def test_the_search_with_deletions_finds_no_violation(monkeypatch):
     """Some users are removed on some nights, which are the same in both streams."""
     assert set(searched(monkeypatch, deletes=True)[0]) == {"ok"}
 

@@ -144,7 +144,7 @@ def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
         vp.Items().series(tmp_path / "plain", key=key).run(rows("tea"))
 
 
-def test_nights_are_numbered(tmp_path):
+def test_nights_run_in_order_and_may_be_skipped_or_repeated(tmp_path):
     """The last night returns its release again for any rows, omitted nights count, and earlier nights are rejected."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     first = series.run(rows("tea"), night=1)
@@ -184,7 +184,7 @@ def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
 
 
 def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
-    """Nights 2 and 3 add noise to every score, also for a word of night 4, and no user pays for them."""
+    """Nights 2 and 3 add noise to every score, even of a word that appears on night 4, and no user pays for them."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6, seed=1)
     series.run(rows("tea", users=3), night=1)
     record, expected = series._read()
@@ -203,7 +203,7 @@ def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
     assert found.left.tolist() == expected.left.tolist()
 
 
-def test_one_process_at_a_time(tmp_path, monkeypatch):
+def test_only_one_process_at_a_time_runs_a_night(tmp_path, monkeypatch):
     """A night waits for the lock, and does not run without the lock."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=3)
     monkeypatch.setattr(state, "LOCK_PATIENCE", 0.05)
@@ -291,7 +291,7 @@ def test_a_removed_user_has_no_further_budget(tmp_path):
     assert pools.left[place] == 0
 
 
-def test_rows_must_be_of_one_kind(tmp_path):
+def test_rows_of_another_type_are_rejected_on_later_nights(tmp_path):
     """Rows with columns of another type are rejected on a later night, but an empty night is accepted."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea"))

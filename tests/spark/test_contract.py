@@ -53,7 +53,7 @@ def test_rows_handed_over_are_those_of_a_local_table(engines, name):
 
 
 @pytest.mark.parametrize("name", UNIONS)
-def test_set_union_releases_the_same(engines, name):
+def test_set_union_releases_the_same_on_spark(engines, name):
     """Sequential weightings run with all users in one place."""
     naive, other = engines("items", 1 if name in SEQUENTIAL else PARTITIONS)
     assert isinstance(other, Engine)
@@ -62,7 +62,7 @@ def test_set_union_releases_the_same(engines, name):
 
 
 @pytest.mark.parametrize("name", PHRASES)
-def test_phrases_are_the_same(engines, name):
+def test_phrases_are_the_same_on_spark(engines, name):
     """Phrases are the same with both pruning rules and with measurements."""
     naive, other = engines("texts", PARTITIONS if getattr(PHRASES[name], "weighting", None) == "weighted" else 1)
     one, two = (PHRASES[name].release(each, BUDGET, seed=3) for each in (other, naive))
@@ -70,7 +70,7 @@ def test_phrases_are_the_same(engines, name):
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_sequences_are_the_same(engines, name):
+def test_sequences_are_the_same_on_spark(engines, name):
     """The trees and their noisy counts agree."""
     naive, other = engines("texts")
     one, two = (SEQUENCES[name].release(each, PURE, seed=3) for each in (other, naive))
@@ -79,7 +79,7 @@ def test_sequences_are_the_same(engines, name):
 
 @pytest.mark.parametrize("limit", [1, 50, None])
 @pytest.mark.parametrize("known", [None, ["nobody has this", "a", "z"]])
-def test_counts_are_the_same(engines, limit, known):
+def test_counts_are_the_same_on_spark(engines, limit, known):
     """Counts also run on a cluster, where noise is added before any counts leave the executors."""
     naive, other = engines("texts")
     given = {"counted_in_full": limit, "known": known, "seed": 3}
@@ -87,7 +87,7 @@ def test_counts_are_the_same(engines, limit, known):
     assert one.users.tolist() == two.users.tolist()
 
 
-def test_rankings_are_the_same(engines):
+def test_rankings_are_the_same_on_spark(engines):
     """Noise is added on the executors, and the order equals the order of the reference implementation."""
     naive, other = engines("texts")
     one, two = (LISTED.top(each, BUDGET, k=4, seed=3) for each in (other, naive))

@@ -32,7 +32,7 @@ KEYED = pl.DataFrame(
 
 
 @ROADS
-def test_events_become_the_same_sequences(spark, partitions):
+def test_events_become_the_same_sequences_on_spark(spark, partitions):
     """Events are ordered by time and divided into sessions, and the same seed gives the same phrases."""
     frame = spark.createDataFrame(EVENTS.to_pandas())
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=10)
@@ -47,7 +47,7 @@ def test_events_become_the_same_sequences(spark, partitions):
 
 @ROADS
 def test_times_of_two_kinds_are_refused_wherever_they_are(spark, partitions):
-    """Users of one partition may have times of one kind only, and other partitions times of another kind."""
+    """The error occurs even if each partition has times of only one kind."""
     spelled = [f"2026-11-22 05:56:{number:02}" for number in range(40)]
     zoned = [f"{time}Z" for time in spelled]
     options = vp.ReadOptions(partitions=partitions)

@@ -112,7 +112,7 @@ def test_two_exchanged_files_give_the_same_weights(in_files, tmp_path, two_files
 
 
 def test_weights_in_one_partition_equal_the_weights_of_both_local_engines(in_files, tmp_path):
-    """With one row per user, the weights agree in every bit."""
+    """With one row per user, the weights are equal bit for bit."""
     rng = np.random.default_rng(6)
     held = [[f"w{item}" for item in rng.choice(60, 6, replace=False)] for _ in range(3000)]
     rows = pl.DataFrame({"who": np.arange(3000) * 7, "what": held})

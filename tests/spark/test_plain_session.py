@@ -156,7 +156,7 @@ def test_the_driver_waits_until_no_executor_is_added(monkeypatch):
     assert context.now < 9
 
 
-def test_the_wait_for_executors_ends(monkeypatch):
+def test_the_wait_for_executors_ends_after_half_a_minute(monkeypatch):
     """The wait for executors ends after half a minute."""
     context = Arriving(monkeypatch)
     monkeypatch.setattr(Arriving, "defaultParallelism", property(lambda self: int(self.now)))

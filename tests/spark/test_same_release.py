@@ -40,7 +40,7 @@ def test_words_of_every_language_are_the_same(read_both, sentences):
 
 
 @pytest.mark.parametrize("partitions", [1, 4])
-def test_histograms_are_the_same_bit_by_bit(read_both, talk, partitions):
+def test_histograms_are_the_same_bit_for_bit(read_both, talk, partitions):
     """Exact weights of words and of pairs agree, above the limit and with several rows per user."""
     local, spread = read_both(talk, partitions)
     secret, levels, walk = Secret.from_seed(5), local.length_walk(), spread.length_walk()

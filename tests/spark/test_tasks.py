@@ -39,7 +39,7 @@ def shares_of(weighting_rule, limit, cutoff=2.0):
     single=st.booleans(),
 )
 @settings(max_examples=120)
-def test_histograms_equal_those_of_the_local_engine_bit_by_bit(users, data, weighting_rule, limit, single):
+def test_histograms_equal_those_of_the_local_engine_bit_for_bit(users, data, weighting_rule, limit, single):
     """Votes and measurements agree at lengths 1 to 4.
 
     Users may have any places if weights are additive. Otherwise all users are in one place.

@@ -5,7 +5,7 @@ from voxpop.privacy.passes import AdaptiveProof, Choice, Claim, Later, Slack
 
 
 def total_delta(planned, budget, data_sets=1, rest=0.0):
-    """Return the cost of rounds, or of a menu of rounds, in several data sets, followed by releases of this mu^2."""
+    """Return the delta of rounds, or of a menu, in several data sets, followed by Gaussian releases of mu^2 `rest`."""
     stated = planned.stated()
     choice, rounds = (stated, None) if isinstance(stated, Choice) else (None, stated)
     later = Later(rest, "each user", 0) if rest else None
@@ -30,7 +30,7 @@ def first_pair(only):
 
 
 def round_delta(only, epsilon, later=0.0):
-    """Return the delta of a round as it will run, followed by Gaussian releases of this mu^2."""
+    """Return the delta of a round as it will run, followed by Gaussian releases of mu^2 `later`."""
     from voxpop.privacy.certificate import check
     from voxpop.privacy.passes import Certificate, ThresholdProof
 

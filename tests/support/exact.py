@@ -37,7 +37,7 @@ class By(Opening):
         self.function = function
 
     def __call__(self, *private):
-        """Return what the function returns."""
+        """Return the result of the function."""
         return self.function(*private)
 
 

@@ -85,7 +85,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
 @pytest.mark.parametrize(
     ("epsilon", "delta", "limit"), [(0.1, 1e-9, 2), (10, 1e-12, 50), (1, 1e-5, 300), (0.01, 1e-6, 1), (20, 1e-9, 1000)]
 )
-def test_every_budget_is_kept(epsilon, delta, limit):
+def test_plans_for_every_budget_are_within_the_budget(epsilon, delta, limit):
     """Plans for small and large budgets and limits are within the budget, and no common item is lost."""
     plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     assert 0.99 * delta < plan.delta_spent <= delta

@@ -136,8 +136,8 @@ def test_an_entry_beyond_the_caps_does_not_run():
 
 
 @pytest.mark.jit
-def test_the_worst_entry_is_at_one_end():
-    """Before the choice, the plan contains the users that the worst limit needs."""
+def test_the_plan_contains_the_users_that_the_worst_limit_needs():
+    """Before the choice, the menu's number of users needed is the number for the worst limit."""
     menu = menu_of(BUDGETS[1])
     for items in (1, 100, 1000, 30_000):
         every = [users_needed_by(menu.entry(limit), BUDGETS[0], 0.5, items) for limit in LIMITS[::2]]

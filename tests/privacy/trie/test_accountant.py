@@ -38,7 +38,7 @@ def rotated(ballots):
 
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated([Ballot(*each) for each in ONE_VOTE]))
-def test_one_word_agrees_with_exhaustion(ballot, epsilon, added):
+def test_the_bound_for_one_word_agrees_with_exhaustive_search(ballot, epsilon, added):
     """Over three rounds and all paths of users, the bound is above the worst path by at most one per cent."""
     most = 24
     exact = worst_one_word(math.exp(epsilon), most, 3, ballot, added)
@@ -49,7 +49,7 @@ def test_one_word_agrees_with_exhaustion(ballot, epsilon, added):
 @pytest.mark.jit
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated([Ballot(*each) for each in ONE_VOTE]))
-def test_many_words_agree_with_exhaustion(ballot, epsilon, added):
+def test_the_bound_for_many_words_agrees_with_exhaustive_search(ballot, epsilon, added):
     """Over three rounds, the bound is above all adversaries that see surviving prefixes, by at most one per cent."""
     most = 24
     exact = worst_many_words(math.exp(epsilon), most, 3, ballot, added)
@@ -63,7 +63,7 @@ BALLOTS = [Ballot(0.5, 3, 0.2, 0.3), Ballot(0.7, 5, 0.05, 0.5), Ballot(0.3, 2, 0
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated(BALLOTS))
 @pytest.mark.parametrize(("words", "worst", "most"), [("one", worst_one_word, 22), ("many", worst_many_words, 16)])
-def test_several_votes_agree_with_exhaustion(words, worst, most, ballot, epsilon, added):
+def test_the_bound_for_several_votes_covers_every_path(words, worst, most, ballot, epsilon, added):
     """If a user may vote more than once, the bound covers every path of users in exact fractions."""
     exact = worst(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, words, added, 1200)
