@@ -192,7 +192,7 @@ def test_a_file_without_a_stamp_and_a_commit_of_another_repository_are_old(repos
     assert repository.reasons() == ["some.md: not there"]
 
 
-def test_problems_of_declarations_are_found(repository):
+def test_problems_of_declarations_are_reported(repository):
     """The runner reports two declarations, no declaration, an unused file and a missing module."""
     declared = repository.declared
     assert runner.problems([declared], repository.root) == []

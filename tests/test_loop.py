@@ -285,7 +285,7 @@ ADDED = [
 
 
 @pytest.mark.parametrize(("file", "line", "added", "step"), ADDED)
-def test_a_step_outside_of_the_loop_is_found(file, line, added, step):
+def test_a_step_outside_of_the_loop_is_detected(file, line, added, step):
     """`steps_outside_of_passes` finds a step that is added to a mechanism or to a paper."""
     text = (SOURCE / file).read_text()
     assert f"\n{line}" in text

@@ -113,7 +113,7 @@ def test_internal_errors_ask_for_a_report():
         ("use another. " + "word " * MOST_WORDS + "word.", "it is too long"),
     ],
 )
-def test_a_message_without_the_form_is_found(text, lacks):
+def test_a_message_without_the_required_form_is_detected(text, lacks):
     """Messages without a next step, without a final mark, or with unusual words are rejected."""
     assert faults("InputError", text) == [lacks]
     assert faults("InternalError", "this ends.") == ["InternalError ends the sentence itself"]

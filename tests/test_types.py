@@ -99,7 +99,7 @@ def test_correct_code_passes(checker, tmp_path):
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
-def test_every_wrong_name_is_found(checker, tmp_path):
+def test_every_wrong_name_is_reported(checker, tmp_path):
     """A misspelt class, choice, format or argument is an error in its line, and no other line has an error."""
     assert checked(checker(), WRONG, tmp_path) == wrong_lines()
 

@@ -27,7 +27,7 @@ def test_a_planned_certificate_is_proved(file):
     assert result.total >= 0.5 * result.delta or result.proof in ("paths", "votes", "threshold", "adaptive rounds")
 
 
-def test_a_planner_that_halves_the_bound_for_novel_items_is_found():
+def test_a_planner_that_halves_the_bound_for_novel_items_is_detected():
     result = prove(read(HERE / "planted.json"))
     assert result.verdict == "not proved"
     assert 1.38e-7 < float(result.total) < 1.39e-7  # 6e-8 for shared items, and twice 3.93e-8 for novel items

@@ -270,7 +270,7 @@ def lattice(weight):
     return units
 
 
-def test_a_cap_off_the_lattice_is_refused():
+def test_a_cap_off_the_lattice_is_rejected():
     certificate = two_rounds()
     certificate["numbers"]["rounds"]["caps"]["weights"][1][0] = int(2**30 / sqrt(2)) + 1  # 1 / a^2 is almost 2
     with pytest.raises(CertificateError, match="lattice"):
@@ -340,7 +340,7 @@ def test_an_additional_pass_is_rejected(name):
 
 
 @pytest.mark.parametrize("name", ["set_union", "ngrams", "optimal", "counts"])
-def test_passes_in_another_order_are_refused(name):
+def test_passes_in_another_order_are_rejected(name):
     certificate, passes = saved(name)
     certificate = deepcopy(certificate)
     if len(passes) > 1:
@@ -482,7 +482,7 @@ def test_a_wrong_sensitivity_or_number_of_distinct_symbols_is_rejected(name, cha
 
 
 @pytest.mark.parametrize("name", ["sequences", "find", "grams"])
-def test_a_level_that_pays_nothing_is_refused(name):
+def test_a_level_that_pays_nothing_is_rejected(name):
     certificate, passes = saved(name)
     level = {**passes[-1], "shares": []}
     for ran in ([*passes[:-1], level], [*passes, level], [*passes, *[passes[-1]] * certificate[NUMBERS]["max_gram"]]):
@@ -491,7 +491,7 @@ def test_a_level_that_pays_nothing_is_refused(name):
 
 
 @pytest.mark.parametrize("delta", [0, 0.0, -0.0])
-def test_votes_without_delta_are_refused_at_once(delta):
+def test_votes_without_delta_are_rejected_at_once(delta):
     certificate = read("triehh")
     certificate["claim"]["delta"] = delta
     assert verdict(certificate) == "refused"

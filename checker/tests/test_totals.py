@@ -175,7 +175,7 @@ def entry_of(budget):
 
 
 @pytest.mark.parametrize("budget", [{"epsilon": 0.1, "delta": 1e-9}, {"delta": 1e-9, "epsilon": 0.1}])
-def test_a_budget_that_does_not_cover_its_releases_is_refused(folder, budget, capsys):
+def test_a_budget_that_does_not_cover_its_releases_is_rejected(folder, budget, capsys):
     """This also applies to a single release, because its report states the budget of its ledger."""
     total = "(0.1, 1e-09)-DP, one user added or removed; if all budgets were fixed in advance: (0.1, 1e-09)"
     changed(folder / "release.json", metadata=entry_of(budget))
@@ -297,7 +297,7 @@ def test_a_reserve_pays_for_exactly_the_charged_number_of_releases():
     assert totals.written(0.1) == Fraction(1, 10)
 
 
-def test_a_name_that_occurs_twice_is_refused(folder, capsys):
+def test_a_name_that_occurs_twice_is_rejected(folder, capsys):
     """Otherwise, the choice between two claims would depend on the reader."""
     file = next(iter(sorted(folder.glob("*.json"))))
     text = file.read_text("utf-8")
@@ -330,14 +330,14 @@ def test_a_release_with_a_seed_or_other_neighbours_is_not_private(folder, capsys
         {"certificate": None, "other": {"guarantee": {"epsilon": 1.0}}},
     ],
 )
-def test_a_statement_or_guarantee_that_no_certificate_proves_is_refused(folder, change):
+def test_a_statement_or_guarantee_that_no_certificate_proves_is_rejected(folder, change):
     """Texts must state the proved guarantee, and a file with an unknown certificate is not ignored."""
     changed(folder / "counts.json", **change)
     assert main([str(folder)]) == 2
 
 
 @pytest.mark.parametrize(("old", "new"), [(r"$", ". Truly (0.01, 0)-DP."), ("^", "(0.01, 0)-DP. "), ("user", "event")])
-def test_a_total_contains_nothing_else(folder, old, new):
+def test_a_changed_total_is_rejected(folder, old, new):
     file = folder / "top.json"
     total = json.loads(file.read_text("utf-8"))["total"]
     changed(file, total=re.sub(old, new, total, count=1))

@@ -230,7 +230,7 @@ SAID = ["--title", "Words", "--dataset", "Posts", "--purpose", "keyboard", "--op
 
 
 def test_the_report_contains_the_texts_of_the_operator(voxpop, posts, tmp_path):
-    """The report contains the given texts and the date, and the output says that no ledger was charged."""
+    """The report contains the given texts and the date, and the output states that no ledger was charged."""
     out = voxpop("items", *CALL, "-o", "words", *SAID).out
     assert "No ledger was charged" in out
     about = vp.load(tmp_path / "words").metadata

@@ -38,7 +38,7 @@ def test_spaces_marks_and_empty_entries_are_ignored(text, entries):
 
 
 @pytest.mark.parametrize("text", ['"pay, ship', '"pay"x, ship', 'pay, "'])
-def test_quotes_that_are_not_closed_are_refused(text):
+def test_quotes_that_are_not_closed_are_rejected(text):
     """The message names the option."""
     with pytest.raises(InputError, match="--alphabet must be a list"):
         listed(text, "--alphabet")

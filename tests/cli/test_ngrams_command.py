@@ -66,6 +66,6 @@ def test_plans_of_phrases_are_printed(voxpop):
     ],
 )
 @pytest.mark.usefixtures("posts")
-def test_wrong_calls_are_refused_before_reading(voxpop, arguments, words):
+def test_wrong_calls_are_rejected_before_reading(voxpop, arguments, words):
     """The one-line error names the requirement."""
     assert words in voxpop("ngrams", *CALL, *arguments).complaint

@@ -66,7 +66,7 @@ def test_documents_describe_all_results_of_the_folder(voxpop, words, tmp_path):
         assert "(4, 2e-08)-DP" in (tmp_path / name).read_text()
 
 
-def test_a_budget_that_is_too_small_is_refused(voxpop, words):
+def test_a_budget_that_is_too_small_is_rejected(voxpop, words):
     """With a tiny epsilon, no ranking fits the budget."""
     assert "ranked" in voxpop("top", words, *READ, "--epsilon", 1e-9, "--delta", "1e-8").complaint
 

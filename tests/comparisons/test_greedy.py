@@ -104,7 +104,7 @@ def test_the_distance_of_all_neighbours_is_at_most_one(order, record_property):
 
 
 @pytest.mark.jit
-def test_an_order_that_depends_on_other_users_is_found(record_property):
+def test_an_order_that_depends_on_other_users_is_detected(record_property):
     """In this broken variant, users first fill the item that is nearest to the cutoff."""
     found = search_broadly(Greedy("fullest"), norm=1, pairs=6_000, limit=6, seed=3)
     assert found.distance > 1.5

@@ -28,7 +28,7 @@ def real():
     return drawn(1, 0.5)
 
 
-def test_sequences_of_one_source_pass(real):
+def test_sequences_of_one_source_are_accepted(real):
     """All distances are as small as between two samples of one source, and the classifier only guesses.
 
     Its accuracy is 0.5 with a deviation of 0.009.
@@ -54,7 +54,7 @@ def test_equal_collections_have_no_distance(real):
     assert set(found.values()) == {0.0}
 
 
-def test_different_alphabets_are_refused(real):
+def test_different_alphabets_are_rejected(real):
     """Sequences over different alphabets cannot be compared."""
     with pytest.raises(vp.errors.InputError, match="alphabet"):
         private_resemblance(real, as_sequences(np.zeros(3, np.int32), np.ones(3, np.int64), 5))

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.jit
 
 
 @pytest.mark.slow
-def test_a_million_pairs_stay_within_one(capsys, record_property):
+def test_the_distance_of_a_million_pairs_is_at_most_one(capsys, record_property):
     """All sound weightings remain within 1 for random, piled-up and climbing pairs and for the whole private path."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -39,7 +39,7 @@ def test_a_million_pairs_stay_within_one(capsys, record_property):
 
 
 @pytest.mark.slow
-def test_algorithm_8_with_gaussian_noise_is_found(record_property):
+def test_the_search_detects_algorithm_8_with_gaussian_noise(record_property):
     """Two users move the weights by at least 1.046, and many users by more than 4 at limit 100."""
     two = search_broadly(Algorithm8(), norm=2, pairs=20_000, limit=4, users=2)
     many = search_broadly(Algorithm8(), norm=2, pairs=4_000, limit=100)
@@ -108,7 +108,7 @@ class Coarse(Faulty):
 
 
 @pytest.mark.parametrize(("fault", "least"), [(RoundedUp(), 1 + 1e-10), (OpenOnly(), 1.1), (Coarse(), 1.002)])
-def test_planted_faults_are_found(fault, least, record_property):
+def test_planted_faults_are_detected(fault, least, record_property):
     """A search of 100,000 pairs in total finds each fault."""
     found = search_broadly(fault, norm=2, pairs=100_000, limit=6)
     assert found.distance > least
@@ -140,7 +140,7 @@ def test_the_search_of_the_whole_private_side_is_close_to_one():
     assert 0.99 < search_weighing("policy-gaussian", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
 
 
-def test_items_that_are_not_made_distinct_are_found(monkeypatch):
+def test_items_that_are_not_made_distinct_are_detected(monkeypatch):
     """A user who has an item twice counts twice, with the share of the smaller set."""
     real = bound.gather_distinct
 
@@ -164,7 +164,7 @@ class Halves(Faulty):
         np.add.at(histogram, items, np.repeat(table[np.diff(starts) // 2], np.diff(starts)))
 
 
-def test_samples_that_depend_on_the_number_of_earlier_users_are_found(monkeypatch):
+def test_samples_that_depend_on_the_number_of_earlier_users_are_detected(monkeypatch):
     """Samples depend on the position of the user instead of the key.
 
     With one more user, all later users draw different items.

@@ -53,7 +53,7 @@ def test_no_user_moves_the_counts_further_than_planned():
 
 
 @pytest.mark.slow
-def test_the_search_finds_users_who_always_count_in_full(monkeypatch):
+def test_the_search_detects_users_who_always_count_in_full(monkeypatch):
     """The mutant ignores the limit."""
 
     class Unbounded(HolderShares):
@@ -65,7 +65,7 @@ def test_the_search_finds_users_who_always_count_in_full(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_grams_that_count_as_often_as_they_occur(monkeypatch):
+def test_the_search_detects_grams_that_count_as_often_as_they_occur(monkeypatch):
     """The mutant counts occurrences instead of users."""
     from voxpop.engine.local import length_walk as levels_module
 
@@ -81,7 +81,7 @@ def test_the_search_finds_grams_that_count_as_often_as_they_occur(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_users_who_count_twice(monkeypatch):
+def test_the_search_detects_users_who_count_twice(monkeypatch):
     """The mutant adds the shares of walked parts to the shares of counted grams."""
 
     class Parts(HolderShares):

@@ -189,13 +189,13 @@ def charged_afterwards(monkeypatch, cost_of):
     monkeypatch.setattr(walk_module, "weigh", weigh)
 
 
-def test_the_search_finds_charges_for_the_actual_movement(monkeypatch):
+def test_the_search_detects_charges_for_the_actual_movement(monkeypatch):
     """The mutant seems to save budget, but the movement and the remaining budget of a user depend on other users."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: min(asked, int(charge.cost * moved**2) + 1))
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
-def test_the_search_finds_charges_for_only_the_remaining_gaps(monkeypatch):
+def test_the_search_detects_charges_for_only_the_remaining_gaps(monkeypatch):
     """In the mutant, a user pays nothing if all grams of the user are at the cutoff."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: asked if moved > 0 else 0)
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
@@ -248,13 +248,13 @@ def shifted(charge, left, costs, bounds):
 
 
 @pytest.mark.parametrize("twin", [refilled, never_charged, on_average, full_reach, reach_of_all, shifted])
-def test_the_search_finds_wrong_budgets(monkeypatch, twin):
+def test_the_search_detects_wrong_budgets(monkeypatch, twin):
     """In each mutant, some user spends more than the cap."""
     paying(monkeypatch, twin)
     assert is_found(1.05)
 
 
-def test_the_search_finds_a_price_that_does_not_fit_the_noise(monkeypatch):
+def test_the_search_detects_a_price_that_does_not_fit_the_noise(monkeypatch):
     """A vote charges less than its noise costs."""
     real = IndividualFilter.charge
 

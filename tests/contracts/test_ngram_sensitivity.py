@@ -101,7 +101,7 @@ def search(limit=3, pairs=60):
 
 
 @pytest.mark.slow
-def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
+def test_the_search_detects_a_limit_that_depends_on_other_users(monkeypatch):
     """In the mutant, the sample of each user depends on the number of users before it."""
     real = levels_module.weigh
 
@@ -121,7 +121,7 @@ def test_the_search_finds_a_limit_that_depends_on_other_users(monkeypatch):
 
 
 @pytest.mark.jit
-def test_the_search_finds_grams_that_count_as_often_as_they_occur(monkeypatch):
+def test_the_search_detects_grams_that_count_as_often_as_they_occur(monkeypatch):
     """In the mutant, shares depend on the number of distinct grams, but users add a share for each occurrence."""
     real = levels_module.weigh
 
@@ -138,7 +138,7 @@ def test_the_search_finds_grams_that_count_as_often_as_they_occur(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_candidates_that_depend_on_private_support(monkeypatch):
+def test_the_search_detects_candidates_that_depend_on_private_support(monkeypatch):
     """The mutant prunes pairs with few users, like a frequency cut before voting."""
     real = levels_module.number_pairs
 

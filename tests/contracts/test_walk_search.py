@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 PAIRS = 24
 
 
-def test_no_user_shows_more_than_the_budget_in_a_whole_release():
+def test_no_user_spends_more_than_the_budget_in_a_whole_release():
     """Every pass spends a part of the budget, and the largest total is within 1 percent of the budget."""
     assert (
         NGrams(

@@ -127,7 +127,7 @@ def test_events_keep_the_order_of_their_times():
     assert held(in_content_order(items)) == {1: "c a b"}
 
 
-def test_documents_of_one_user_that_do_not_fit_are_refused(tmp_path):
+def test_documents_of_one_user_that_do_not_fit_are_rejected(tmp_path):
     """All documents of one user must be in memory at the same time."""
     corpus = read_engine(pl.DataFrame({"who": [1] * 1000, "what": ["b", "a"] * 500}), user="who", text="what")
     tight = corpus.within(MemoryLimit(FIXED_MEMORY + 28 * 1999, 28 * 1999, tmp_path))

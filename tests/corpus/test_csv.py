@@ -370,7 +370,7 @@ def test_long_cells_are_valid(tmp_path, memory, quote):
 @pytest.mark.parametrize(
     "tokenizer", [lambda texts: texts, lambda texts: [set(text.split()) for text in texts], lambda texts: [b"ab"] * 1]
 )
-def test_a_tokenizer_that_returns_no_lists_is_refused(tokenizer):
+def test_a_tokenizer_that_returns_no_lists_is_rejected(tokenizer):
     """A string or a set is rejected, because the letters of a string would be tokens and the order of a set varies."""
     with pytest.raises(InputError, match=r"a list of strings for each text, got a (str|set|bytes)") as caught:
         read_engine({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)

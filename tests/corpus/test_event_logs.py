@@ -112,7 +112,7 @@ def test_long_logs_are_read_block_by_block(tmp_path, monkeypatch):
         (lambda text: text.replace("concept:name", "secret"), "no column"),
     ],
 )
-def test_broken_logs_are_refused_without_quoting_them(tmp_path, change, message, capfd):
+def test_broken_logs_are_rejected_without_quoting_them(tmp_path, change, message, capfd):
     """A truncated log raises an error and is not read as a smaller log. Neither messages nor output quote it."""
     (tmp_path / "log.xes").write_text(change(log_of(EVENTS)))
     with pytest.raises((SourceError, ColumnError), match=message) as caught:

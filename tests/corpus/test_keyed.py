@@ -160,7 +160,7 @@ def test_times_are_the_same_in_every_unit():
     assert read_engine(reader.append_column("what", pa.array(["a", "a"])), user="who", items="what").user_key.size == 1
 
 
-def test_floats_and_two_families_are_refused(tmp_path):
+def test_floats_and_two_families_are_rejected(tmp_path):
     """Floats and values of two types are rejected, and so is one column for both users and items."""
     with pytest.raises(ColumnError, match=r"Floats.*Int64"):
         read_engine(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")

@@ -122,7 +122,7 @@ def prune(valid, data):
     return Candidates(pairs, np.array(need, np.int64))
 
 
-def test_items_have_no_order_and_are_refused():
+def test_items_have_no_order_and_are_rejected():
     """The message lists the arguments that give an order."""
     corpus = corpus_of([[["a"]]])
     items = LocalCorpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")

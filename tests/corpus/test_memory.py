@@ -143,7 +143,7 @@ def test_other_mechanisms_give_the_same_results_or_are_rejected():
 
 
 @pytest.mark.slow
-def test_too_many_distinct_tokens_or_phrases_are_refused():
+def test_too_many_distinct_tokens_or_phrases_are_rejected():
     """The error occurs before memory runs out, and the message rounds the required memory to a power of two."""
     corpus = read_engine(table(20_000, 600), user="who", text="text")
     with pytest.raises(MemoryLimitError, match=r"distinct tokens do not fit .* 1GiB would be enough"):

@@ -160,7 +160,7 @@ def test_exactly_one_content_column_is_required(given):
         read_engine(TABLE, user="who", **given)
 
 
-def test_a_null_user_is_refused_with_its_row(tmp_path):
+def test_a_null_user_is_rejected_with_its_row(tmp_path):
     """The error names the file or the table, and the row."""
     table = pl.DataFrame({"who": ["a", None], "text": [SECRET, SECRET]})
     table.write_csv(tmp_path / "t.csv")
@@ -211,8 +211,8 @@ def test_errors_of_broken_files_name_file_and_reason_and_quote_no_data(tmp_path,
     assert error.value.__cause__ is None
 
 
-def test_parquet_strings_that_are_not_utf8_are_refused(tmp_path):
-    """Parquet does not check its strings, so the library checks them, because the kernels trust their input."""
+def test_parquet_strings_that_are_not_utf8_are_rejected(tmp_path):
+    """Parquet does not check its strings, so the library checks them, because the kernels do not check their input."""
     raw = pa.array([b"ok", b"\xff\xfe"], pa.binary())
     text = pa.StringArray.from_buffers(2, raw.buffers()[1], raw.buffers()[2])
     pq.write_table(pa.table({"who": [1, 2], "text": text}), tmp_path / "t.parquet")

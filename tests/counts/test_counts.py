@@ -114,7 +114,7 @@ def test_a_budget_without_delta_is_rejected(release_of):
         CountsMechanism().plan(vp.Budget(1), release)
 
 
-def test_phrases_of_items_are_refused(release_of):
+def test_phrases_of_items_are_rejected(release_of):
     """Items have no order, so they have no phrases."""
     table = pl.DataFrame({"who": range(20), "what": ["tea"] * 20})
     corpus = read_engine(table, user="who", items="what")
@@ -156,7 +156,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
     assert vp.load(tmp_path / "words", vp.Counts).users.tolist() == counts.users.tolist()
 
 
-def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
+def test_paid_counts_are_replaced_only_with_overwrite(release_of, tmp_path):
     """Neither other counts nor another release replace paid counts, except with `overwrite=True`."""
     release, other = release_of([("a",), ("b",)]), release_of([("c",)])
     counts = release.count(corpus_of([[["a"]]] * 9), BUDGET)
@@ -173,7 +173,7 @@ def test_paid_counts_are_not_replaced_unasked(release_of, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["counts.parquet", "counts.json"])
-def test_damaged_counts_are_refused(release_of, tmp_path, name):
+def test_damaged_counts_are_rejected(release_of, tmp_path, name):
     """A changed byte in the saved counts is detected."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")

@@ -75,7 +75,7 @@ def test_neighbours_have_the_same_rows_and_are_within_the_sensitivity(release_of
     assert 0.98 < search(release_of) <= 1.0
 
 
-def test_the_search_finds_a_list_that_depends_on_the_data(release_of):
+def test_the_search_detects_a_list_that_depends_on_the_data(release_of):
     """The mutant counts only listed items that have a user."""
 
     def mutant(plan, data):
@@ -169,7 +169,7 @@ def test_verification_detects_another_size_of_the_list(corpus, tmp_path, size):
         verify(tmp_path / "keys")
 
 
-def test_errors_precede_the_charge(corpus, tmp_path):
+def test_errors_of_lists_precede_the_charge(corpus, tmp_path):
     """Lists of other columns or types, and lists of saved plans, are rejected before anything is charged."""
     release = vp.Items().release(corpus, BUDGET)
     account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)
@@ -197,7 +197,7 @@ def test_values_of_a_file_are_those_of_the_column():
 
 
 @pytest.mark.parametrize("known", [["late"], ["1.5"], [2**70]])
-def test_items_refuse_a_list_of_another_type_before_the_charge(tmp_path, known):
+def test_items_reject_a_list_of_another_type_before_the_charge(tmp_path, known):
     """A list of another type is rejected, because noise could release an item that no column contains."""
     corpus = vp.read(pl.DataFrame({"who": range(10), "year": [2024] * 10}), user="who", items="year")
     account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)
@@ -206,7 +206,7 @@ def test_items_refuse_a_list_of_another_type_before_the_charge(tmp_path, known):
     assert not account.entries
 
 
-def test_lists_without_rows_are_refused(release_of, tmp_path):
+def test_lists_without_rows_are_rejected(release_of, tmp_path):
     """If no entry is one token and nothing was released, nothing is charged."""
     corpus = vp.read(pl.DataFrame({"who": [1], "what": ["a pot"]}), user="who", text="what")
     empty = vp.Items(max_items_per_user=10).release(corpus, BUDGET)
@@ -223,7 +223,7 @@ def test_dictionaries_are_not_lists(release_of):
         release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known={"word": ["a"]})
 
 
-def test_texts_pass_through_the_tokenizer(release_of):
+def test_texts_of_a_list_are_tokenized(release_of):
     """Entries in upper case become words, and entries of several words are ignored."""
     said = pl.DataFrame({"who": range(3000), "what": ["Tea please"] * 3000})
     corpus = vp.read(said, user="who", text="what")

@@ -181,7 +181,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["top.parquet", "top.json"])
-def test_damaged_rankings_are_refused(release_of, tmp_path, name):
+def test_damaged_rankings_are_rejected(release_of, tmp_path, name):
     """A changed byte in a saved ranking is detected."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")

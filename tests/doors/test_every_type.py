@@ -290,7 +290,7 @@ def some_of(name: str) -> pa.Array:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_is_returned_or_refused(name):
+def test_every_type_is_returned_or_rejected(name):
     """Each extreme value is returned or rejected, and all values that are returned are also returned together."""
     array = some_of(name)
     if len(array):
@@ -454,7 +454,7 @@ stored_kinds = st.sampled_from([each.type for each in TYPES.values() if pa.types
 
 @given(stored_kinds, st.lists(whole_numbers, min_size=1, max_size=4))
 @settings(max_examples=60, deadline=None)
-def test_generated_times_are_returned_or_refused(kind, stored):
+def test_generated_times_are_returned_or_rejected(kind, stored):
     """Times of every unit, width and zone, with any stored number, are returned unchanged or rejected."""
     array = numbers(kind, *stored)
     if len(array):
@@ -471,7 +471,7 @@ def values_of_or_none(array: pa.Array) -> list[Any] | None:
 
 @given(st.sampled_from(["decimal32", "decimal64", "decimal128", "decimal256"]), st.data())
 @settings(max_examples=60, deadline=None)
-def test_generated_decimals_are_returned_or_refused(make, data):
+def test_generated_decimals_are_returned_or_rejected(make, data):
     """Decimals of every width, precision and scale are returned unchanged or rejected."""
     digits = data.draw(st.integers(1, {"decimal32": 9, "decimal64": 18, "decimal128": 38, "decimal256": 76}[make]))
     kind = getattr(pa, make)(digits, data.draw(st.integers(-digits - 3, digits + 3)))

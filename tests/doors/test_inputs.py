@@ -162,7 +162,7 @@ def test_names_of_folders_are_columns(tmp_path):
     refused(InputError, "at least one column of the files", tmp_path / "hive", user="shop", items="year")
 
 
-def test_datasets_with_inferred_types_are_refused(tmp_path):
+def test_datasets_with_inferred_types_are_rejected(tmp_path):
     """With inferred types, one user's row or folder would determine the type of all values."""
     saved(tmp_path, "csv/t.csv", CSV)
     refused(InputError, "from their rows", ds.dataset(tmp_path / "csv", format="csv"))

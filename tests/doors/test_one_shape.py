@@ -62,7 +62,7 @@ TYPES = {
 @pytest.mark.parametrize("several", SEVERAL)
 @pytest.mark.parametrize("kinds", TYPES)
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_two_types_in_one_column_are_refused(tmp_path, several, kinds, memory):
+def test_two_types_in_one_column_are_rejected(tmp_path, several, kinds, memory):
     """The error contains the next step and is raised before a charge.
 
     The cases are any order of tables, dictionaries and lists.
@@ -115,7 +115,7 @@ def test_nulls_and_dictionaries_do_not_change_the_type(tmp_path, several, way):
 
 @pytest.mark.parametrize("kinds", ["numbers and strings", "dates and strings", "bytes and strings", "truth", "UUIDs"])
 @pytest.mark.parametrize("users", ["who", ["who", "at"]])
-def test_two_families_of_ids_are_refused(kinds, users):
+def test_two_families_of_ids_are_rejected(kinds, users):
     """Equal spellings of two types would become one user, so two people would share a privacy unit."""
     uuid = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([UUID(int=5).bytes], pa.binary(16)))
     more = {"truth": (pa.array([True]), pa.array(["true"])), "UUIDs": (uuid, pa.array([str(UUID(int=5))]))}
@@ -124,7 +124,7 @@ def test_two_families_of_ids_are_refused(kinds, users):
             read_engine(iter([table(["a"], each) for each in pair]), user=users, items="what")
 
 
-def test_times_of_two_types_are_refused():
+def test_times_of_two_types_are_rejected():
     """Times of two units, zones or kinds would have no common order."""
     kinds = [pa.int64(), pa.float64(), pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("us", "UTC")]
     for one, other in permutations(kinds, 2):
@@ -203,7 +203,7 @@ def test_a_table_without_rows_declares_its_types(tmp_path):
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_chunks_of_a_reader_that_infers_are_refused(memory):
+def test_chunks_of_a_reader_that_infers_are_rejected(memory):
     """The types of a chunk of pandas or polars follow from its values."""
     for make in (pd.DataFrame, pl.DataFrame):
         chunks = [make({"who": [1], "what": [7]}), make({"who": [2], "what": ["tea"]})]

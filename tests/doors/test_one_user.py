@@ -134,7 +134,7 @@ def test_declared_types_cannot_contradict_a_typed_source():
         vp.read(pa.table({"who": [1], "what": [2]}), user="who", items="what", types={"what": "string"})
 
 
-def test_objects_without_a_spelling_are_refused():
+def test_objects_without_a_spelling_are_rejected():
     """The error names the type of the object."""
     with pytest.raises(SourceError, match=r"row 3: .*type object"), exactly(True):
         array_of_objects(["a", "b", object()], Column("what"), "the table", 0)

@@ -64,7 +64,7 @@ def test_numbers_of_any_precision_have_one_spelling(driver):
 
 
 @pytest.mark.parametrize("name", ["inet", "hstore", "tsvector"])
-def test_other_types_of_a_database_are_refused_with_the_cast(name):
+def test_other_types_of_a_database_are_rejected_with_the_cast(name):
     """The message names the type of the database and not the type of Arrow."""
     with pytest.raises(ColumnError, match=rf'"what" is of the type {name}.*cast\("what" as text\)'):
         read_engine(Cursor(opaque(["secret"], name)), user="who", items="what")
@@ -85,7 +85,7 @@ def test_other_types_of_a_database_are_refused_with_the_cast(name):
         "select who, what from t order by dbms_random.value",
     ],
 )
-def test_queries_that_draw_at_random_are_refused(query):
+def test_queries_that_draw_at_random_are_rejected(query):
     """Queries that draw at random are rejected, because one user's rows would affect the choice of all other rows."""
     with pytest.raises(InputError, match="draws at random") as raised:
         read_engine(vp.SQL(query, sqlite3.connect(":memory:")), user="who", items="what")

@@ -90,7 +90,7 @@ def test_chunked_tables_are_read(keys):
 
 
 @pytest.mark.parametrize("column", ["half", "day", "truth"])
-def test_other_types_are_refused(keys, column):
+def test_other_types_are_rejected(keys, column):
     """Fractions, dates and truth values are not keys. Objects in pandas, such as its dates, are read as strings."""
     import datetime
 
@@ -139,7 +139,7 @@ def test_a_group_by_keeps_only_released_groups(keys):
     assert np.isin(groups["word"].to_list(), [gram[0] for gram in keys if len(gram) == 1]).all()
 
 
-def test_half_of_a_surrogate_pair_is_refused(keys):
+def test_half_of_a_surrogate_pair_is_rejected(keys):
     """A string with half of a surrogate pair is not Unicode text. The error does not quote it."""
     with pytest.raises(vp.errors.SourceError, match=r"first 100 rows .*not Unicode"):
         vp.exports.filter(keys, SURROGATE, "word")

@@ -125,7 +125,7 @@ def test_documents_of_a_folder_cover_all_its_results(results, tmp_path):
     assert loaded.with_metadata(title="x").total != total
 
 
-def test_a_result_that_is_not_private_is_refused(results):
+def test_a_result_that_is_not_private_is_rejected(results):
     """A result that is not private has no record and no checklist."""
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000}), user="who", items="what")
     seeded = vp.Items().release(posts, BUDGET, seed=1)

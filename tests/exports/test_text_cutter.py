@@ -65,7 +65,7 @@ def test_texts_and_lists_are_distinguished(tokenizer, text, words):
         Cutter(tokenizer)(text)
 
 
-def test_unknown_tokenizers_are_refused():
+def test_unknown_tokenizers_are_rejected():
     """The error for an unknown tokenizer lists the valid names."""
     with pytest.raises(vp.errors.InputError, match="words, whitespace, characters"):
         Cutter("syllables")

@@ -231,7 +231,7 @@ def test_nothing_marked_is_in_an_exception(tmp_path, kind, caplog):
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_nothing_marked_is_in_the_output_of_a_refused_run(tmp_path, voxpop, kind):
+def test_nothing_marked_is_in_the_output_of_a_rejected_run(tmp_path, voxpop, kind):
     """The command line prints one line without a mark and no traceback."""
     source, columns = broken(tmp_path, kind)
     options = [part for name, value in columns.items() for part in (f"--{name}", value)]

@@ -78,7 +78,7 @@ def outcome(folder, kind, way):
     ],
 )
 def test_reading_in_a_fork_after_polars_was_used_is_rejected(tmp_path, kind, way):
-    """The error says what to do next. The release is saved before its table is requested."""
+    """The error contains the next step. The release is saved before its table is requested."""
     assert outcome(tmp_path, kind, way) == "refused"
     assert len(list(tmp_path.glob("out-*"))) == (2 if kind == "parquet" else 1)
 

@@ -38,7 +38,7 @@ def table(first: int, count: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
-def test_nodes_and_wire_find_what_the_simulation_finds(alphabet):
+def test_nodes_and_messages_give_the_result_of_the_simulation(alphabet):
     """Three nodes send sums of votes as text. The result equals the result of one corpus with the same secret."""
     plan = vp.HeavyHitters(max_length=6, alphabet=alphabet).plan(vp.Budget(1, 1e-6))
     tables = [table(first, 200) for first in (0, 200, 400)]

@@ -220,7 +220,7 @@ def test_letters_are_bound_to_sender_reader_and_session():
             opened(*wrong)
 
 
-def test_masks_of_a_pair_cancel_and_look_random():
+def test_masks_of_a_pair_cancel_and_their_bytes_are_uniform():
     """Masks are opposite.
 
     Another session or pair gives other masks. The mean of 10^5 bytes raises a false alarm with probability below 1e-9.

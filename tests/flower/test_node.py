@@ -333,7 +333,7 @@ def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
         Trie((frozenset(), frozenset({Prefix(tuple("sunshi"))}))),
     ],
 )
-def test_a_trie_that_no_run_can_have_is_refused(node, trie):
+def test_a_trie_that_no_run_can_have_is_rejected(node, trie):
     """Each prefix must extend a living prefix by the symbols of a round, and the number of rounds must fit the plan."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
@@ -345,14 +345,14 @@ def test_the_number_of_a_round_fits_its_trie(node, number):
     assert node.ask(number=number) is None
 
 
-def test_votes_beyond_the_budget_are_refused(node):
+def test_votes_beyond_the_budget_are_rejected(node):
     """The accountant of the node computes the cost of the votes and rejects them."""
     assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
     assert "cost a delta" in node.refusal
 
 
 @pytest.mark.parametrize("stage", ["masked", "shares", "unmasking"])
-def test_a_later_stage_without_the_first_is_refused(node, stage):
+def test_a_later_stage_without_the_first_is_rejected(node, stage):
     """A run begins with the first stage of a round."""
     reply = node.send({"stage": stage, "number": 0, "nodes": ["7"], "letters": [b""]}, secure=True)
     assert dict(reply.content["votes"]) == {}
@@ -361,7 +361,7 @@ def test_a_later_stage_without_the_first_is_refused(node, stage):
 # ---- The node's own bounds ----
 
 
-def test_seeds_are_refused_unless_the_node_allows_them(tmp_path):
+def test_seeds_are_rejected_unless_the_node_allows_them(tmp_path):
     """A person who starts a seeded run can compute which users are sampled.
 
     No budget covers such a run, so it is not charged.
@@ -375,7 +375,7 @@ def test_seeds_are_refused_unless_the_node_allows_them(tmp_path):
     assert node.entries == []
 
 
-def test_open_sums_are_refused_unless_the_node_allows_them(tmp_path):
+def test_open_sums_are_rejected_unless_the_node_allows_them(tmp_path):
     """By default, a node sends only masked sums."""
     node = Node(tmp_path)
     del node.config["secure"]
@@ -545,7 +545,7 @@ def test_public_words_are_removed_when_the_words_are_fixed(node):
 
 
 @pytest.mark.parametrize("exclude", ["x", "3", "[3]", '{"size": 1, "fingerprint": "f"}', "[[[]]]", '"{table}"'])
-def test_a_malformed_list_of_public_words_is_refused(node, exclude):
+def test_a_malformed_list_of_public_words_is_rejected(node, exclude):
     """A malformed list of public words is rejected, because a list in a message is untrusted input."""
     told = {"stage": "votes", "number": 0, "trie": "[]", "ballot": BALLOT}
     told["exclude"] = exclude.replace("{table}", node.config["source"])

@@ -150,7 +150,7 @@ def test_a_ledger_that_rejects_the_charge_prevents_the_run(tmp_path, config, giv
     assert grid.asked == []
 
 
-def test_open_sums_name_nodes_that_refuse(tmp_path, config, caplog):
+def test_the_log_names_the_nodes_that_reject_open_sums(tmp_path, config, caplog):
     """By default, nodes send only masked sums.
 
     The server's log contains the numbers of the nodes that reject open sums, and one constant reason.

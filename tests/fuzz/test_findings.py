@@ -27,7 +27,7 @@ def test_a_large_64_bit_number_is_not_read_as_negative(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["tokens", "items", "sequence"])
-def test_lists_of_lists_are_refused(content):
+def test_lists_of_lists_are_rejected(content):
     """For lists of lists, the reader used to raise a pyarrow error about kernels."""
     table = pa.table({"who": [1], "text": pa.array([[["a"]]], pa.list_(pa.list_(pa.binary())))})
     with pytest.raises(ColumnError, match=r"got list|contains list"):

@@ -160,14 +160,14 @@ def test_plan_and_release_contain_no_private_number():
         ({"alphabet": "bits"}, "`alphabet`"),
     ],
 )
-def test_fields_out_of_range_are_refused(fields, word):
+def test_fields_out_of_range_are_rejected(fields, word):
     """Each error names its field."""
     with pytest.raises(InputError, match=word):
         vp.HeavyHitters(**fields)
 
 
 @pytest.mark.parametrize("field", ["words", "unit", "max_length"])
-def test_fields_of_the_paper_out_of_range_are_refused(field):
+def test_fields_of_the_paper_out_of_range_are_rejected(field):
     """Each error names its field."""
     with pytest.raises(InputError, match=f"`{field}`"):
         vp.papers.TrieHH(**{field: 0 if field in ("unit", "max_length") else "some"})

@@ -285,7 +285,7 @@ def test_numbers_that_differ_are_shown_with_different_digits(one, other):
     assert (shown[0] == shown[1]) == (one == other)
 
 
-def test_messages_show_why_a_release_is_refused():
+def test_messages_show_why_a_release_is_rejected():
     """Every message of a rejected release shows different numbers for the remaining and the requested part."""
     for budget, each in itertools.product(BUDGETS, (Guarantee(0.3, 1e-9), *_small(1))):
         accepted = run_equal(each, 400, budget)

@@ -303,7 +303,7 @@ def test_a_shared_ledger_keeps_its_mode(account, path):
     ]
 
 
-def test_a_hard_link_is_refused(account, path):
+def test_a_hard_link_is_rejected(account, path):
     """A second name of the file is rejected, because an interrupted change could be undone under only one name."""
     os.link(path, path.with_name("other.ledger"))
     for call in (lambda: account.charge(ONCE, "x"), lambda: account.entries):
@@ -425,7 +425,7 @@ def test_similar_names_are_distinguished_exactly(account, path):
         ledger.account("Posts")
 
 
-def test_a_spend_that_claims_less_than_its_pair_is_refused(account):
+def test_a_spend_that_claims_less_than_its_pair_is_rejected(account):
     """A spend below its stated pair is rejected. Otherwise fifty releases of (2.9, 9e-7) would fit into (3, 1e-6)."""
     for spend in (Expense(0.0, 0.0), Expense(1e-9, 0.1), Expense(1e-9, 0.0, two_sided=True)):
         forged = vp.Guarantee(2.9, 9e-7, spend=spend)

@@ -374,7 +374,7 @@ def test_a_mechanism_that_is_not_a_string_is_rejected(account, mechanism):
 
 
 @pytest.mark.parametrize("name", ["loop", "a\0b", "x" * 300])
-def test_a_path_that_cannot_be_used_is_refused(tmp_path, name):
+def test_a_path_that_cannot_be_used_is_rejected(tmp_path, name):
     """A loop of links, a null character, or a name that is too long raises an error of the ledger."""
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(LedgerError, match="cannot be used"):
@@ -394,7 +394,7 @@ def test_only_reserves_pay_for_later_releases(account):
     assert account.remaining(account.charge(ONCE, "sums")) == 0
 
 
-def test_a_folder_without_a_name_in_utf_8_is_refused_before_the_charge(account, tmp_path):
+def test_a_folder_without_a_name_in_utf_8_is_rejected_before_the_charge(account, tmp_path):
     """A folder without a name in UTF-8 is rejected, because the ledger records where a result was kept."""
     run = account.run("odd", save_to=tmp_path / os.fsdecode(b"w\xff"))
     with pytest.raises(vp.errors.ReleaseError, match="UTF-8"):

@@ -283,7 +283,7 @@ def test_joined_candidates_have_one_number_each_and_separate_bands():
     ]
 
 
-def test_too_many_cutpoints_are_refused():
+def test_too_many_cutpoints_are_rejected():
     """The slack of 128-bit decisions covers fewer than 128 cutpoints of a vote."""
     rule = ThresholdRule("gaussian", 1.0, 0, 2.0**-20)
     with pytest.raises(InternalError, match="cutpoints"):

@@ -85,7 +85,7 @@ def test_few_users_get_the_share_of_few_users():
 
 
 @pytest.mark.jit
-def test_passes_beyond_the_rest_are_refused(monkeypatch):
+def test_passes_beyond_the_rest_are_rejected(monkeypatch):
     """In the broken variant, phrases get the whole cap of words in addition to their own part."""
     plan = vp.NGrams(max_length=3).plan(BUDGET)
     more = plan.least_later + plan.certificate.proof.choice.square

@@ -233,19 +233,19 @@ def test_errors_of_fields_out_of_range_state_the_requirement(fields, words):
         ({"max_spurious_share": 1}, "`max_spurious_share`"),
     ],
 )
-def test_fields_of_the_paper_out_of_range_are_refused(fields, words):
+def test_fields_of_the_paper_out_of_range_are_rejected(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(InputError, match=words):
         vp.papers.DPNE(**fields)
 
 
-def test_a_delta_of_zero_is_refused_with_advice():
+def test_a_delta_of_zero_is_rejected_with_advice():
     """Words are not known in advance."""
     with pytest.raises(BudgetError, match="must not be computed from the data"):
         vp.NGrams().plan(vp.Budget(1.0))
 
 
-def test_plans_are_data(budget):
+def test_plans_are_frozen_comparable_and_complete_as_json(budget):
     """Plans are frozen, comparable, and complete as JSON."""
     plan = vp.NGrams(max_length=3).plan(budget)
     assert plan == vp.NGrams(max_length=3).plan(budget)

@@ -109,7 +109,7 @@ def test_a_higher_eta_is_detected_if_thresholds_are_published(mostly_empty, monk
 
 @pytest.mark.parametrize("empty", [30, 1000])
 def test_the_excess_is_bounded_for_any_chosen_cutpoint(empty):
-    """In 4,000 draws, the worst choice that knows the empty candidates has a mean excess of at most 1 / (2 a).
+    """The worst choice for known empty candidates has a mean excess of at most 1 / (2 a) in 4,000 draws.
 
     The excess is below an exponential variable of rate theta, so the sum is below a Gamma variable, except with
     probability 1e-9.

@@ -72,7 +72,7 @@ def test_supported_candidates_get_separate_noise():
     assert levels[one == everything[4]].tolist() == [3]
 
 
-def test_too_many_candidates_are_refused_with_advice(monkeypatch):
+def test_too_many_candidates_are_rejected_with_advice(monkeypatch):
     """The proof requires that candidates are numbered safely."""
     monkeypatch.setattr(simulating, "_MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)

@@ -135,7 +135,7 @@ def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting,
 
 
 @pytest.mark.parametrize("lengths", [33, 64])
-def test_more_lengths_than_32_are_refused(lengths):
+def test_more_lengths_than_32_are_rejected(lengths):
     """More lengths than 32 are rejected, so the search covers all allowed numbers of lengths."""
     with pytest.raises(InputError, match="32"):
         vp.NGrams(lengths)
@@ -198,13 +198,13 @@ def test_check_charged_is_exact():
     ("alpha", "epsilon", "limit", "lengths"),
     [(1000.0, 1e-3, 10**4, 2), (1000.0, 1e-3, 3 * 10**4, 2), (1000.0, 1e-3, 10**5, 9)],
 )
-def test_cutoffs_beyond_integers_are_refused_at_length_1(alpha, epsilon, limit, lengths):
+def test_cutoffs_beyond_integers_are_rejected_at_length_1(alpha, epsilon, limit, lengths):
     """Before the check, the first cutoff had 2^63.8 units, so weights wrapped, and later cutoffs exceeded 2^64."""
     with pytest.raises(BudgetError, match="too high for integer"):
         vp.papers.DPNE(lengths, limit, weighting="policy-gaussian", alpha=alpha).plan(vp.Budget(epsilon, 1e-8))
 
 
-def test_cutoffs_beyond_integers_are_refused_at_later_lengths():
+def test_cutoffs_beyond_integers_are_rejected_at_later_lengths():
     """Cutoffs at later lengths are also checked if the charged grid cannot represent them."""
     voting = Voting(PolicyGaussian(), 10, 0.01, 1000.0)
     with pytest.raises(BudgetError, match="too high for integer"):

@@ -188,7 +188,7 @@ def test_spends_are_unchanged_by_files():
     ],
     ids=str,
 )
-def test_a_guarantee_that_was_edited_in_its_file_is_refused(edited, tmp_path):
+def test_a_guarantee_that_was_edited_in_its_file_is_rejected(edited, tmp_path):
     """An edited file is rejected.
 
     A negative epsilon would cancel other spending, and any text would count as private.

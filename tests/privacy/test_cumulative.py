@@ -132,7 +132,7 @@ def test_every_number_of_items_is_bounded():
 @pytest.mark.parametrize(
     "caps", [((2, 1), (1, 1), (1.0, 1.0)), ((1, 2), (1, 2), (1.0, 1.0)), ((1, 2), (2, 1), (0.5, 1.0))]
 )
-def test_increasing_caps_are_refused(caps):
+def test_increasing_caps_are_rejected(caps):
     """Increasing caps would allow a user with more items to exceed the bound."""
     items, weights, chances = caps
     with pytest.raises(InternalError, match="rise"):

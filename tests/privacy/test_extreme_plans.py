@@ -270,7 +270,7 @@ def test_a_delta_below_the_limit_of_128_bits_is_rejected(epsilon, delta):
 
 
 @pytest.mark.slow
-def test_a_cutoff_that_does_not_fit_its_grid_is_refused():
+def test_a_cutoff_that_does_not_fit_its_grid_is_rejected():
     """With many items per user, the grid is coarse. Rounding adds noise, and the cutoff grows with the noise."""
     with pytest.raises(BudgetError, match="cutoff"):
         vp.papers.SetUnion(10**6, "policy-gaussian", 1000.0, "joint").plan(vp.Budget(1e-3, 1.2265865115027022e-12))

@@ -170,7 +170,7 @@ def test_a_change_of_the_plan_after_its_certificate_has_no_effect(talk):
     assert plan.release(talk, seed=3).to_list() == honest.to_list()
 
 
-def test_a_certificate_with_less_noise_is_refused():
+def test_a_certificate_with_less_noise_is_rejected():
     """If a scale of a certificate is changed by a percent to the unsafe side, it exceeds the claim or is invalid."""
     numbers = vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_dict()
     assert check(Certificate.from_dict(numbers)) <= BUDGET.delta
@@ -349,13 +349,13 @@ class Louder(Weighted):
         histogram += 99 * (histogram - before)
 
 
-def test_a_weighting_derived_from_a_proved_one_is_refused():
+def test_a_weighting_derived_from_a_proved_one_is_rejected():
     """The proof of a weighting does not apply to a derived weighting with other weights."""
     with pytest.raises(InternalError):
         bounding_of(CalibratedRule(Louder(), RuleSetting(10, 2)))
 
 
-def test_the_gate_refuses_a_weighting_of_another_class():
+def test_the_gate_rejects_a_weighting_of_another_class():
     """The gate rejects a weighting of another class with the same numbers, because its weights are different."""
     corpus = corpus_of([["tea"]] * 10)
     plan = vp.papers.SetUnion(10, "weighted", accounting="joint").plan(BUDGET)

@@ -256,7 +256,7 @@ def test_noise_of_a_tree_covers_the_steps_that_released_lengths_imply():
     root = np.array([-1], np.int32)
     gate.variety(2, 1, Fraction(1, 9))
     _, scale = gate.level(root, root, [Fraction(1, 2)])
-    # All sequences have one symbol, so two steps with the end: a half of the remaining four fifths.
+    # All sequences have one symbol and an end, so two steps are counted. The level gets half of the remaining 0.8.
     assert told == [2]
     assert (gate.steps, scale.tolist()) == (2, [2 / 0.4])
     passes = json.loads(gate.record[1])
@@ -308,7 +308,7 @@ def test_a_usual_length_out_of_range_is_not_proved(usual):
 
 
 @pytest.mark.parametrize("rule", [(Fraction(4, 5), None), (Fraction(0), Fraction(1)), (Fraction(2), Fraction(1))])
-def test_an_incomplete_rule_for_steps_is_refused(rule):
+def test_an_incomplete_rule_for_steps_is_rejected(rule):
     """A certificate must contain both numbers of the rule in range, or neither, and only for contexts."""
     claim = Claim(1.0, 0.0)
     with pytest.raises(InternalError, match="does not apply"):
@@ -361,7 +361,7 @@ def test_a_node_must_continue_the_path_of_its_parent():
 
 
 @pytest.mark.parametrize("before", [3, 4])
-def test_a_context_that_its_parent_does_not_have_is_refused(before):
+def test_a_context_that_its_parent_does_not_have_is_rejected(before):
     """A symbol beyond the last symbol is rejected, because it would denote a context of the next node."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1))
     tenth, whole = Fraction(1, 10), Fraction(1)
@@ -374,7 +374,7 @@ def test_a_context_that_its_parent_does_not_have_is_refused(before):
 
 
 @pytest.mark.parametrize(("row", "symbol"), [(1, -2), (-1, 0), (-1, 1), (2, -2), (0, 2)])
-def test_a_gram_that_does_not_belong_to_its_row_is_refused(row, symbol):
+def test_a_gram_that_does_not_belong_to_its_row_is_rejected(row, symbol):
     """A symbol below the first symbol or a row out of range is rejected, because its gram may have no budget."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1), "grams")
     none, tenth, whole = np.empty(0, np.int64), Fraction(1, 10), Fraction(1)

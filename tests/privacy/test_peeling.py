@@ -97,7 +97,7 @@ def test_no_order_is_much_better_than_the_chosen_order(epsilon, picks, rate, ord
 
 
 @pytest.mark.parametrize(("budget", "picks"), [(Budget(1.0, 1e-22), 5), (Budget(1e-5, 1e-9), 10**6)])
-def test_budgets_that_are_too_small_are_refused(budget, picks):
+def test_budgets_that_are_too_small_are_rejected(budget, picks):
     """Planning raises an error if draws cost more than delta, or if noise would not fit."""
     with pytest.raises(BudgetError, match="rank"):
         largest_rate(budget, picks, 10**6)

@@ -48,7 +48,7 @@ PLANS = {
 
 
 def changed(plan):
-    """Yield copies from `dataclasses.replace`: unchanged, with another budget, and with each number halved."""
+    """Yield copies from `dataclasses.replace`, which are unchanged, have another budget, or have one number halved."""
     yield replace(plan)
     yield replace(plan, budget=vp.Budget(0.01, plan.budget.delta))
     for each in fields(plan):

@@ -190,7 +190,7 @@ def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_users_who_weigh_more_than_one(monkeypatch):
+def test_the_search_detects_users_who_weigh_more_than_one(monkeypatch):
     """The mutant weighs a user with more keys twice for each key."""
     monkeypatch.setattr(gates, "WholeShares", lambda shares: WholeShares((0, 2) if shares == (0, 1) else shares))
     assert worst_parts(monkeypatch)[0][4] > 0
@@ -213,7 +213,7 @@ def test_the_search_detects_users_who_count_for_all_their_keys(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_fractional_weights(monkeypatch):
+def test_the_search_detects_fractional_weights(monkeypatch):
     """The mutant divides a user among all keys, as counts after rounds do. Integer noise would show the shares."""
     real = gates.KeysGate.numbers
 
@@ -229,7 +229,7 @@ def test_the_search_finds_fractional_weights(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_finds_a_class_that_counts_keys(monkeypatch):
+def test_the_search_detects_a_class_that_counts_keys(monkeypatch):
     """The mutant adds a user to a class once for each key."""
     from voxpop.engine.local import pools
 

@@ -98,7 +98,7 @@ def test_draws_follow_the_distribution(case, one, two):
     assert (np.abs(found - chance) <= 6 * np.sqrt(chance / levels.size) + 1e-5).all()
 
 
-def test_a_weight_that_does_not_fit_is_refused():
+def test_a_weight_that_does_not_fit_is_rejected():
     """A larger weight is rejected, because sums for more than 2^30 users of one key could not contain both numbers."""
     with pytest.raises(InputError, match="more than a billion"):
         drawn(CASES[0], 1 << 30, 0, number=1)

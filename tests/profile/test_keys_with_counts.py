@@ -202,7 +202,7 @@ def spends(**changes):
         return 1.0
 
 
-def test_numbers_moved_to_the_unsafe_side_are_refused():
+def test_numbers_moved_to_the_unsafe_side_are_rejected():
     """The unchanged certificate satisfies its claim. If any number that affects delta is changed, it does not."""
     proof = proof_of_keys()
     assert isinstance(proof, KeysProof)
@@ -266,7 +266,7 @@ def opened(**how):
     return plan.begin(None)[0], engine, plan
 
 
-def test_the_gate_refuses_what_the_certificate_does_not_contain():
+def test_the_gate_rejects_what_the_certificate_does_not_contain():
     """The gate rejects steps that run twice, run out of order, or are not covered by the chosen entry."""
     gate, engine, _ = opened()
     with pytest.raises(InternalError):
@@ -302,7 +302,7 @@ def test_the_gate_refuses_what_the_certificate_does_not_contain():
             call()
 
 
-def test_the_gate_of_parts_refuses_other_steps():
+def test_the_gate_of_parts_rejects_other_steps():
     """The parts run in order, once each, and before the sums of other rows. Only the entry of parts has parts."""
     gate, engine, _ = opened()
     gate.classes(engine)
@@ -531,7 +531,7 @@ def test_a_reserve_pays_for_keys_of_any_sets(tmp_path, other_rows, sets):
     assert account.remaining(reserve) == 8
 
 
-def test_budgets_without_a_threshold_are_refused():
+def test_budgets_without_a_threshold_are_rejected():
     """Delta 0 and tiny epsilons raise an error before anything is read."""
     keyed = vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=1)
     for budget in (vp.Budget(1, 0), vp.Budget(0.001, 1e-8)):

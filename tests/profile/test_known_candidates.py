@@ -43,7 +43,7 @@ def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
     assert 0.49 < rounds.spurious * number <= 0.5 * 1.005
 
 
-def test_less_noise_than_charged_is_refused(monkeypatch):
+def test_less_noise_than_charged_is_rejected(monkeypatch):
     """The deliberately broken variant has a tenth less noise."""
     monkeypatch.setattr(known, "sqrt", lambda value: 1.1 * value**0.5)
     rounds = plan_known(0.4, 100, 1000, 0.5)

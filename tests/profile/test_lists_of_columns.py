@@ -194,7 +194,7 @@ def test_columns_may_have_the_names_of_numbers_of_a_plan():
         ({"city": []}, 'column "city" is not usable: .known. must contain at least one item'),
     ],
 )
-def test_lists_that_do_not_fit_are_refused(known, message):
+def test_lists_that_do_not_fit_are_rejected(known, message):
     """Values must have the type of their column. For a column of strings, numbers are spelled as strings."""
     if message is None:
         assert vp.ProfileMechanism.of(table(10), **CHOSEN, known=known).known_columns.size == 1

@@ -283,7 +283,7 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
 
 
 @pytest.mark.parametrize("broken", ["later_square", "COVER"])
-def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
+def test_plans_that_cost_more_than_they_state_are_rejected(monkeypatch, broken):
     """In the broken variants, cover runs with a third of its noise, or all parts after the rounds are charged twice."""
     if broken == "COVER":
         real = planning.sqrt
@@ -295,7 +295,7 @@ def test_plans_that_cost_more_than_they_state_are_refused(monkeypatch, broken):
         vp.ProfileMechanism({"a": "string"}).plan(BUDGET)
 
 
-def test_budgets_that_are_too_small_are_refused():
+def test_budgets_that_are_too_small_are_rejected():
     """The error contains the smallest delta that is possible."""
     with pytest.raises(BudgetError, match="needs a delta of at least"):
         vp.ProfileMechanism({"a": "string"}).plan(vp.Budget(1, 1e-30))

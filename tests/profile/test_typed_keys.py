@@ -177,7 +177,7 @@ def test_invalid_combinations_are_rejected(joint):
         TypedKeys(KEYS.columns, TEXTS, tuple(joint))
 
 
-def test_a_column_of_another_type_than_planned_is_refused():
+def test_a_column_of_another_type_than_planned_is_rejected():
     """A column of another type is rejected, because equal spellings of two types would be one key."""
     with pytest.raises(ColumnError, match="contains int32"):
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([1], pa.int32()), pa.array(["x"])])

@@ -154,7 +154,7 @@ def test_a_word_with_an_apostrophe_may_grow():
     assert cut_prompt("I don\u2019", "words", ()) == (["i", "don"], False)
 
 
-def test_an_item_is_one_prompt():
+def test_an_item_with_spaces_is_completed_as_a_whole():
     """An item with white space is completed as a whole."""
     release = release_of([("New",), ("New York",), ("York",)], "items")
     assert [each.token for each in release.complete("New ")] == ["New York"]

@@ -166,7 +166,7 @@ def test_a_small_file_with_too_many_rows_is_rejected(folder):
 
 
 @pytest.mark.parametrize("guarantee", [None, {"epsilon": 1, "delta": "x"}, {"epsilon": 1, "delta": 0, "spend": [1]}])
-def test_counts_without_a_readable_guarantee_are_refused(folder, guarantee):
+def test_counts_without_a_readable_guarantee_are_rejected(folder, guarantee):
     """The counts of a release are part of its total, so loading the release detects that they are damaged."""
     record = folder / "release/counts.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"guarantee": guarantee}))

@@ -166,7 +166,7 @@ def test_canonical_order_is_accepted(members):
 
 
 @given(st.lists(grams, min_size=2, max_size=8))
-def test_any_other_order_is_refused(rows):
+def test_any_other_order_is_rejected(rows):
     """A table that is unsorted or has a duplicate gram raises `InternalError`."""
     if rows == canonical(set(rows)):
         rows = [*rows, rows[-1]]
@@ -174,7 +174,7 @@ def test_any_other_order_is_refused(rows):
         Release(table_of(rows), PLAN, GUARANTEE)
 
 
-def test_unsorted_items_are_refused():
+def test_unsorted_items_are_rejected():
     """Unsorted, duplicate or null items raise `InternalError`."""
     for items in (["b", "a"], ["a", "a"], ["a", None]):
         with pytest.raises(InternalError):
@@ -184,19 +184,19 @@ def test_unsorted_items_are_refused():
 @pytest.mark.parametrize(
     ("gram", "length"), [([["a"]], [2]), ([[]], [0]), ([None], [1]), ([["a"]], [None]), ([[None]], [1])]
 )
-def test_malformed_rows_are_refused(gram, length):
+def test_malformed_rows_are_rejected(gram, length):
     """A wrong length, an empty gram and nulls raise `InternalError`."""
     with pytest.raises(InternalError):
         Release(pa.table({"gram": gram, "length": length}, schema=SCHEMA), PLAN, GUARANTEE)
 
 
-def test_other_columns_are_refused(words):
+def test_other_columns_are_rejected(words):
     """A table with another column, such as a count, raises `InternalError`."""
     with pytest.raises(InternalError, match="schema"):
         Release(words.grams.append_column("count", pa.array(range(5))), PLAN, GUARANTEE)
 
 
-def test_metadata_is_refused(words):
+def test_metadata_is_rejected(words):
     """A table with schema metadata raises `InternalError`."""
     with pytest.raises(InternalError, match="schema"):
         Release(words.grams.replace_schema_metadata({"users": "17"}), PLAN, GUARANTEE)

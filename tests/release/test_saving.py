@@ -175,7 +175,7 @@ def test_load_names_a_missing_folder(tmp_path):
         load(tmp_path / "nowhere")
 
 
-def test_load_refuses_other_folders_and_files(tmp_path):
+def test_load_rejects_other_folders_and_files(tmp_path):
     """`load` rejects a folder without a record, and a file."""
     with pytest.raises(ReleaseError, match=r"contains no release: release\.json"):
         load(tmp_path)
@@ -220,7 +220,7 @@ def test_load_detects_a_changed_table_with_a_matching_checksum(saved, tmp_path):
         load(saved)
 
 
-def test_load_refuses_another_format_version(saved):
+def test_load_rejects_another_format_version(saved):
     """The error for another format version contains this version and the supported version."""
     change_record(saved, format_version=2)
     with pytest.raises(ReleaseError, match="format version 2; this voxpop reads 1"):
@@ -228,7 +228,7 @@ def test_load_refuses_another_format_version(saved):
 
 
 @pytest.mark.parametrize("content", ["[]", "{}", '{"format": "other"}', "3"])
-def test_load_refuses_other_json(saved, content):
+def test_load_rejects_other_json(saved, content):
     """`load` rejects JSON that voxpop did not write."""
     (saved / "release.json").write_text(content)
     with pytest.raises(ReleaseError, match="not written by voxpop"):
@@ -236,7 +236,7 @@ def test_load_refuses_other_json(saved, content):
 
 
 @pytest.mark.parametrize("changes", [{"plan": None}, {"guarantee": 3}, {"checksums": {}}, {"guarantee": {"x": 1}}])
-def test_load_refuses_an_incomplete_record(saved, changes):
+def test_load_rejects_an_incomplete_record(saved, changes):
     """`load` rejects a record without plan, guarantee or checksum."""
     change_record(saved, **changes)
     with pytest.raises(ReleaseError, match="was changed or is damaged"):

@@ -20,7 +20,7 @@ def model(visits):
     return vp.Sequences(max_length=8, max_gram=3, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
 
 
-def test_charts_show_the_answers(model):
+def test_charts_show_the_results_of_the_queries(model):
     """Bars equal the results of the same queries, so the page and the command line agree."""
     drawn = charts_of(model, END)
     starts = {row["symbol"]: row for row in model.starting().to_dicts()}

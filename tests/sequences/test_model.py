@@ -119,7 +119,7 @@ def saved(model, tmp_path_factory):
 
 @pytest.mark.parametrize("column", ["parent", "before", "scale", "counts"])
 @pytest.mark.parametrize("value", [None, "x"])
-def test_a_forged_table_is_refused(saved, tmp_path, column, value):
+def test_a_forged_table_is_rejected(saved, tmp_path, column, value):
     """The checksum is correct, but a column contains nulls or has another type."""
     folder = shutil.copytree(saved, tmp_path / "model")
     table = pq.read_table(folder / "grams.parquet")
@@ -159,7 +159,7 @@ def test_the_query_next_has_intervals_on_request(model):
     assert sure.select(plain.columns).equals(plain)
 
 
-def test_whole_numbers_name_symbols():
+def test_whole_numbers_can_denote_symbols():
     """`voxpop.read` converts whole numbers to strings, and queries accept the whole numbers."""
     rows = pl.DataFrame({"who": range(900), "pages": [[1, 2], [1], [2, 1]] * 300})
     corpus = read_engine(rows, user="who", sequence="pages")

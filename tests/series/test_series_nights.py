@@ -104,7 +104,7 @@ def test_a_memory_limit_changes_nothing(tmp_path):
     assert len(seen[0])
 
 
-def test_a_night_that_does_not_fit_is_refused():
+def test_a_night_that_does_not_fit_is_rejected():
     """The night is rejected before it begins, and the error suggests a sufficient limit."""
     from voxpop.engine.local.nights import require_memory
     from voxpop.errors import MemoryLimitError

@@ -49,7 +49,7 @@ def test_the_guarantee_follows_from_the_numbers(nights, spending):
     assert left[0] == 0
 
 
-def test_numbers_that_cost_more_are_refused():
+def test_numbers_that_cost_more_are_rejected():
     """A plan with lower thresholds, less noise, a larger pool or a larger square has no guarantee."""
     plan = vp.Items().plan_series(BUDGET, 30)
     lower = tuple(int(each * 0.99) for each in plan.proof.thresholds)

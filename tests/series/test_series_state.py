@@ -61,7 +61,7 @@ def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
         assert each == whole
 
 
-def test_a_restored_state_is_refused(tmp_path, account, monkeypatch):
+def test_a_restored_state_is_rejected(tmp_path, account, monkeypatch):
     """The checksum in the ledger detects the old state. Without it, the same budget would be spent twice."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
     series.run(rows("tea"))
@@ -109,7 +109,7 @@ def test_an_interrupted_start_is_charged_once(tmp_path, account, monkeypatch):
 
 
 @pytest.mark.parametrize("key", [None, b"k" * 32])
-def test_a_changed_state_is_refused(tmp_path, key):
+def test_a_changed_state_is_rejected(tmp_path, key):
     """A state that was truncated or edited is rejected."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5, key=key)
     series.run(rows("tea"))
@@ -323,7 +323,7 @@ def test_wrong_calls_raise_errors(tmp_path, account):
 
 
 @pytest.mark.parametrize("saved", [False, True])
-def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
+def test_ids_of_another_family_are_rejected_on_later_nights(tmp_path, saved):
     """With ids of two families, each person would have two budgets. The rejected night leaves the state unchanged."""
 
     def night(ids, kind):
@@ -348,7 +348,7 @@ def test_ids_of_another_family_are_refused_on_later_nights(tmp_path, saved):
 @pytest.mark.parametrize(
     ("first", "later"), [(["tenant", "id"], ["id", "tenant"]), ("email", "login"), ("user.email", "user.login")]
 )
-def test_other_columns_of_users_are_refused_on_later_nights(tmp_path, first, later, saved):
+def test_other_columns_of_users_are_rejected_on_later_nights(tmp_path, first, later, saved):
     """Under other columns or another order, each person would have two budgets. A renamed column is accepted."""
     ids = [f"a{number}" for number in range(3000)]
     plain = {name: ids for name in ("tenant", "id", "email", "login")}

@@ -279,7 +279,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd, mon
     assert len(releases[0]) > 5
 
 
-def test_rounds_before_a_draw_are_refused(read_both, crowd):
+def test_rounds_before_a_draw_are_rejected(read_both, crowd):
     """A round before a draw raises an error of the library, and not an error of Spark."""
     _, spread_out = read_both(crowd, 2, items="what")
     secret = Secret.from_seed(3)

@@ -43,7 +43,7 @@ KEYLESS = {"frames.py": 2, "reading.py": 1}
 """`closure`, bounded public arrays, and the task that reads tables before any key exists."""
 
 
-def test_nothing_is_sent_another_way():
+def test_every_task_gets_its_settings_from_the_bounded_closure():
     """Every task gets its settings from `closure`, except tasks that have no key or are bounded."""
     found = {}
     for path in sorted(Path(voxpop.engine.spark.__file__).parent.glob("*.py")):

@@ -77,7 +77,7 @@ def cluster(java, tmp_path):
             daemon.end()
 
 
-def test_failures_during_a_length_change_nothing(cluster, talk, tmp_path):
+def test_failures_during_a_length_do_not_change_the_release(cluster, talk, tmp_path):
     """Lost data is computed again, from the source or by a copy of the task. The release equals the local release."""
     address, workers = cluster
     path, events = tmp_path / "talk.parquet", tmp_path / "events"

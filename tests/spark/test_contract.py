@@ -44,7 +44,7 @@ def engines(spark):
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_rows_handed_over_are_those_of_a_local_table(engines, name):
+def test_transferred_rows_equal_the_rows_of_a_local_table(engines, name):
     """Users, their documents and keys are equal, so every release is the same."""
     naive, other = engines(name, None)
     assert isinstance(other, LocalCorpus)

@@ -24,7 +24,7 @@ def collated(spark):
 
 @pytest.mark.parametrize("user", ["who", ["n", "who"], ["who", "n"]])
 @ROADS
-def test_users_with_a_collation_are_refused(spark, user, partitions):
+def test_users_with_a_collation_are_rejected(spark, user, partitions):
     """A column with a collation is rejected, because one user of Spark would become 512 users of voxpop.
 
     The error names the column, the collation and the next step.

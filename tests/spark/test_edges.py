@@ -97,7 +97,7 @@ def test_columns_with_dots_and_quotes_in_their_names_are_read(read_both, partiti
 
 
 @ROADS
-def test_a_row_without_a_user_is_refused(spark, partitions):
+def test_a_row_without_a_user_is_rejected(spark, partitions):
     """As for local tables, the error names the column and omits its content."""
     frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
     with pytest.raises(SourceError, match='column "who" is empty') as caught:

@@ -125,7 +125,7 @@ def test_one_user_moves_the_sum_of_all_groups_by_at_most_one():
     assert 0.99 < farthest(by_number, 300) <= 1 + 1e-9
 
 
-def test_the_search_finds_groups_that_follow_the_data():
+def test_the_search_detects_groups_that_follow_the_data():
     """The search detects an assignment of partitions by their sizes, which the proof forbids."""
     assert farthest(by_size, 200) > 1.2
 

@@ -126,7 +126,7 @@ def test_unsupported_series_are_rejected_on_spark(spark, tmp_path):
     assert (here.night, sealed.night) == (1, 0)
 
 
-def test_other_columns_of_users_are_refused_on_later_nights(spark, tmp_path):
+def test_other_columns_of_users_are_rejected_on_later_nights(spark, tmp_path):
     """A state on Spark and a state in memory contain the names of the columns, on both ways of reading."""
     rows = pl.DataFrame({"tenant": [f"t{user % 5}" for user in range(900)], "id": [f"c{user}" for user in range(900)]})
     frame = framed(spark, rows.with_columns(what=pl.lit("tea")))

@@ -128,7 +128,7 @@ def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule)
 
 
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
-def test_the_search_finds_users_that_are_split_over_partitions(weighting_rule):
+def test_the_search_detects_users_that_are_split_over_partitions(weighting_rule):
     """The search detects tasks that place rows instead of users, which the proof forbids."""
     rng = np.random.default_rng(3)
     assert max(farthest(rng, shares_of(weighting_rule, 4), 4, by_row) for _ in range(100)) > 1.3
@@ -222,7 +222,7 @@ def test_executors_have_the_packages_of_the_driver(monkeypatch, name):
         list(tasks.encode(unread(), wanted=wanted, versions=versions))
 
 
-def test_remaining_data_gets_smaller():
+def test_users_and_positions_without_items_are_removed():
     """Users without remaining items are removed, and so are all positions between grams except one."""
     users = [[list("abc")], [list("xyz")], [list("aaxxxxxab")]]
     levels = PlacedLevels(states_of(users, [1, 2, 3], [0, 0, 0]))

@@ -40,7 +40,7 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
     assert plan.delta_spent - again >= walk_slack(budget.epsilon, 1 + len(plan.last.rounds)) * (1 - 1e-9)
 
 
-def test_a_round_with_less_noise_than_was_charged_is_refused(plan, budget):
+def test_a_round_with_less_noise_than_was_charged_is_rejected(plan, budget):
     """The check uses the numbers of the run and does not depend on the planner."""
     louder = (replace(plan.last.rounds[0], sigma=0.99 * plan.last.rounds[0].sigma), *plan.last.rounds[1:])
     with pytest.raises(InternalError, match="proof does not apply"):
@@ -93,7 +93,7 @@ def test_plans_for_every_budget_are_within_the_budget(epsilon, delta, limit):
     assert plan.miss_probability() < 1e-6
 
 
-def test_a_delta_too_small_is_refused():
+def test_a_delta_too_small_is_rejected():
     """A delta below the cost of finite arithmetic is rejected."""
     with pytest.raises(BudgetError, match="at least"):
         vp.Items().plan(vp.Budget(1.0, 1e-24))

@@ -53,7 +53,7 @@ def test_l2_descent_is_within_one_on_the_same_users(cutoff):
     assert naive.distance(larger, smaller, 2) <= 1.0 + 1e-12
 
 
-def test_l1_descent_with_gaussian_noise_is_refused_by_name():
+def test_l1_descent_with_gaussian_noise_is_rejected_by_name():
     """No weighting combines l1-descent with Gaussian noise."""
     with pytest.raises(TypeError, match="noise"):
         PolicyLaplace(noise="gaussian")
@@ -61,7 +61,7 @@ def test_l1_descent_with_gaussian_noise_is_refused_by_name():
         CalibratedRule(PolicyLaplace(), RuleSetting(limit=4, norm=2))
 
 
-def test_l2_descent_with_laplace_noise_is_refused_by_name():
+def test_l2_descent_with_laplace_noise_is_rejected_by_name():
     """Other norms are rejected, because the proof of l2-descent is for the l2 norm."""
     with pytest.raises(vp.errors.InternalError, match="norm 1"):
         CalibratedRule(PolicyGaussian(), RuleSetting(limit=4, norm=1))

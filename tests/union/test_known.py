@@ -585,7 +585,7 @@ def test_plan_record_and_certificate_have_size_and_fingerprint():
     assert 0 < numbers["alone_at_a_tenth"] <= numbers["alone_at_most"] < 0.1
 
 
-def test_the_gate_refuses_another_list():
+def test_the_gate_rejects_another_list():
     """The cases are a longer list than in the certificate, a missing list, and rounds with another list."""
     plan = planned(vp.Items(max_items_per_user=3))
     engine = check_engine(corpus_of([["a"]]))

@@ -168,7 +168,7 @@ def test_every_entry_of_a_valid_menu_can_be_planned(epsilon, delta):
 
 
 @pytest.mark.parametrize(("epsilon", "sets"), [(3e-4, 1), (2e-4, 1), (1e-3, 10), (1e-3, 30)])
-def test_a_menu_with_a_limit_that_cannot_run_is_refused_before_a_charge(tmp_path, epsilon, sets):
+def test_a_menu_with_a_limit_that_cannot_run_is_rejected_before_a_charge(tmp_path, epsilon, sets):
     """At a tiny epsilon, the largest limits do not fit integer weights. A choice of them failed after its charge."""
     account = vp.Ledger(tmp_path / "ledger.json").open("shop", vp.Budget(1, 1e-5), create=True)
     data = {f"set {number}": holders([1]) for number in range(sets)}
@@ -301,7 +301,7 @@ def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, 
 
 
 @pytest.mark.jit
-def test_the_case_is_the_menu_of_the_plan():
+def test_a_menu_with_less_noise_is_a_different_audit_case():
     """A menu with less noise is a different case of the audit."""
     (case,) = limit_cases()
     louder = counted(replace(menu_of(case.budget), sigma=1.0), case.budget)

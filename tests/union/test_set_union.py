@@ -135,7 +135,7 @@ def test_fields_of_weightings_are_checked(weighting, fields, words):
         weighting(**fields)
 
 
-def test_a_delta_of_zero_is_refused_with_advice():
+def test_a_delta_of_zero_is_rejected_with_advice():
     """An unknown domain cannot be released with pure epsilon. The error explains how to choose delta."""
     with pytest.raises(vp.errors.BudgetError, match="must not be computed from the data"):
         vp.Items().plan(vp.Budget(1.0))

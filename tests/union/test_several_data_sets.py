@@ -107,7 +107,7 @@ def test_invalid_names_are_rejected(union, budget, names):
         union.plan_each(names, budget)
 
 
-def test_wrong_calls_are_refused(crowd, union, plan, budget):
+def test_wrong_calls_are_rejected(crowd, union, plan, budget):
     """No data sets, other names than planned, and data that was not read are rejected."""
     with pytest.raises(InputError, match="data_sets"):
         union.release_each({}, budget)
