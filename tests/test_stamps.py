@@ -209,8 +209,8 @@ def test_only_code_changes_a_stamp(old, new, same):
     assert (stamp(before[2]) == stamp(after[2])) is same
 
 
-def test_marks_change_nothing():
-    """A marked function is the same object, so kernels are compiled as before."""
+def test_the_mark_returns_the_same_function():
+    """A function with a mark is the same object as without, so kernels are compiled in the same way."""
     assert proved("page.md#section")(stamp) is stamp
 
 

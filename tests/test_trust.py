@@ -41,7 +41,7 @@ def test_the_list_has_every_claim_and_no_failure():
 
 
 def test_figures_and_outcomes_add_up():
-    """A failure is not hidden by passed tests, and a claim without a run is marked NOT RUN."""
+    """A failure is reported even if other tests of the claim passed, and a claim without a run is marked NOT RUN."""
     outcomes = {"tests/a.py::x[1]": Outcome(passed=1, figures=["7"]), "tests/a.py::xy": Outcome(failed=1)}
     assert str(outcome_of(["tests/a.py::x"], outcomes)) == "1 passed"
     assert str(outcome_of(["tests/a.py"], outcomes)) == "1 passed, 1 FAILED"

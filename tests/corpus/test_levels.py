@@ -111,7 +111,7 @@ def compare_kept(levels, users, length, kept, limit, released):
 
 
 def prune(valid, data):
-    """Return the candidates, pruned by random estimates.
+    """Return the candidates with random needs and estimates.
 
     Some left grams need more than the estimates of some partners.
     """

@@ -94,7 +94,7 @@ def test_missing_metadata_are_marked(results):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_checklist_states_the_facts(results, name):
+def test_the_checklist_contains_guarantee_data_set_purpose_and_ledger(results, name):
     """The checklist contains the guarantee, the data set, the purpose and the ledger."""
     text = vp.exports.checklist(results[name])
     assert text.count("## ") == 10

@@ -472,7 +472,7 @@ def tables(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", [f"{PLANTED}.csv", "long.csv", "bytes.csv", "types.parquet", "broken.parquet", "no"])
-def test_no_text_of_an_exception_leaves_the_node(node, name, capfd):
+def test_no_text_of_an_exception_is_sent_to_the_server(node, name, capfd):
     """Every failure has the same reply, byte for byte. The node's terminal shows no contents of the table."""
     there = tables(node.folder)
     node.config["source"] = there.get(name, there[f"no-{PLANTED}.csv"])
@@ -485,7 +485,7 @@ def test_no_text_of_an_exception_leaves_the_node(node, name, capfd):
 
 
 @pytest.mark.parametrize("error", [RuntimeError(PLANTED), SystemExit(PLANTED), MemoryError(PLANTED), RecursionError])
-def test_no_text_of_a_loader_leaves_the_node(tmp_path, error, capfd):
+def test_no_text_of_an_exception_of_a_loader_is_sent_to_the_server(tmp_path, error, capfd):
     """The loader is code of the organisation, so its exceptions are logged only on the node."""
 
     def load(context):

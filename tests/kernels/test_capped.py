@@ -176,7 +176,7 @@ def test_a_step_is_within_the_error_that_is_charged(record_property):
 
 
 def test_the_charge_of_a_cap_equals_the_bound_of_the_proof():
-    """A cap of a costs 32 2^-53 / a more than no cap. The search finds smaller errors, which prove nothing."""
+    """A cap c costs 32 * 2^-53 / c more than no cap. The search finds smaller errors, which prove nothing."""
     setting = RuleSetting(100, 2, BITS, UNIT)
     without = PolicyGaussian().step_error(setting)
     for cap, more in ((ONE_CAP, 0.0), *((lattice(weight), 32 * 2.0**-53) for weight in (0.9, 0.5, 0.06))):

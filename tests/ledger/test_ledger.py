@@ -377,7 +377,7 @@ def test_a_relative_path_in_another_folder_creates_no_ledger(account, path, tmp_
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_opening_again_keeps_the_budget(account, path):
+def test_an_account_that_is_opened_again_has_the_same_budget(account, path):
     """Opening with the same budget works. Another budget, an unknown data set and a second creation raise errors."""
     account.charge(ONCE, "x")
     ledger = vp.Ledger(path)

@@ -1,4 +1,4 @@
-"""Reference implementation of the sequence model of the theory and the paper, with dicts, loops and fractions."""
+"""Reference implementation of the model of CAC12 and of drawing from contexts, with dicts, loops and fractions."""
 
 from collections import Counter
 from fractions import Fraction
@@ -41,7 +41,7 @@ class Node:
 
 
 def explore(sequences, alphabet, max_length, max_gram, epsilon, noise, keep_all=True, fixed_threshold=None):
-    """Return, by gram, all nodes that released a symbol, level by level as in theory A.2 to A.4.
+    """Return a dict from grams to the nodes that released a symbol (CAC12, Algorithm 1 and Sections 4.3.2 to 4.3.4).
 
     `noise(number, symbol number, share)` returns the noise. Nodes are numbered level by level in the order of grams.
     """
@@ -119,7 +119,7 @@ def _children(node, nodes, bins, max_gram, depth):
 
 
 def synthesize(counts, max_length, order):
-    """Apply theory A.5 to a dict from grams (with END last if they end) to integer counts of sequences.
+    """Draw sequences (CAC12, Section 4.3.5) from a dict of grams, with END last if they end, and their counts.
 
     `order` is a sort key of grams, which are taken from the last to the first.
     """

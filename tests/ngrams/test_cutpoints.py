@@ -71,7 +71,7 @@ def means(empty, held, rule):
     Args:
         empty: The number of candidates without users, by band.
         held: The levels of all other candidates, by band.
-        rule: The share and the spare.
+        rule: The numbers of spurious grams allowed for each released gram, and in addition.
     """
     spurious = charged = by_cutpoint = 0.0
     for found in product(*(outcomes(each) for each in empty)):

@@ -172,7 +172,7 @@ def test_listed_words_need_fewer_users_and_make_phrases():
     assert PLAN.known_users_needed(0.5) < PLAN.users_needed(0.5, length=1)
 
 
-def test_plans_state_the_list():
+def test_plans_contain_the_size_the_fingerprint_and_the_risk_of_the_list():
     """Plans contain the size and fingerprint of the list, and the risk for listed words of one user.
 
     A saved list cannot run.

@@ -36,7 +36,10 @@ def rates():
 @settings(max_examples=60)
 @given(rates(), st.floats(0.0, 80.0))
 def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
-    """From the middle to tails of 2^-115, one unit of 2^-128 decides. On the unit itself, the next 128 bits decide."""
+    """A change by one unit of 2^-128 changes the value, from the middle to tails of 2^-115.
+
+    At the boundary, the next 128 bits determine the value.
+    """
     tail = laplace_tail(rate)
     m = max(1, int(min(depth / max(tail.rate, 1e-300), LARGEST_DRAW)))
     if m >= LARGEST_DRAW >> 2:
@@ -54,7 +57,7 @@ def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
 
 
 def test_the_last_number_draws_more_bits():
-    """After 128 zero bits, all values further out are possible, so further bits decide."""
+    """After 128 zero bits, all values further out are possible, so further bits determine the value."""
     tail = laplace_tail(Fraction(1))
     asked = []
 

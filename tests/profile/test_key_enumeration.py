@@ -100,7 +100,7 @@ def test_the_enumeration_finds_less_noise(change):
 
 
 @pytest.mark.filterwarnings("ignore:.*delta")
-def test_a_choice_by_noisy_numbers_costs_no_more_than_its_part():
+def test_a_choice_by_noisy_numbers_costs_at_most_its_part_of_the_budget():
     """One class with integer Laplace noise selects one or two keys per user.
 
     An outcome is the choice and the released keys.

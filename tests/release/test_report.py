@@ -249,7 +249,7 @@ def test_a_release_that_is_not_private_is_marked_everywhere():
     assert 'role="alert"' not in private
 
 
-def test_page_states_the_numbers_of_an_extraction():
+def test_the_page_contains_the_numbers_of_the_executed_rounds():
     """The required users, the spurious phrases and the shares of the budget follow from the rounds that ran."""
     plan = ngrams_plan(max_phrases_per_user=20, max_spurious_share=0.02)
     sizes = {1: 300, 2: 50}

@@ -252,7 +252,7 @@ def of_two(part):
 
 
 def with_limit_of_more(record, _):
-    """Give the plan a limit that only parts have, with the error and the bound that follow from it."""
+    """Give the plan a limit that only the entry of parts has, with the error and the bound for this limit."""
     rows = [{**row, "limit": 4} if row["pass"] == "more" else row for row in record["plan"]["passes"]]
     plan = plan_again({**record["plan"], "passes": rows}, None)
     record.update(plan=plan.to_dict(), error=plan.error)

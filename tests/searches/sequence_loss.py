@@ -36,7 +36,7 @@ class CostliestPair:
         extra: index of the user who is missing from the smaller collection.
         limits: the limits of the tree.
         grams: whether the tree is a tree of grams (CAC12) instead of contexts.
-        usual: the usual length, if released lengths decide how long sequences are.
+        usual: the usual length, if released lengths determine the length of sequences.
     """
 
     loss: Fraction
@@ -90,7 +90,7 @@ def pair_loss(
         extra: index of the user who is missing from the smaller collection.
         secret: source of the noise.
         grams: whether the tree is a tree of grams instead of contexts.
-        usual: the usual length, if released lengths decide how long sequences are.
+        usual: the usual length, if released lengths determine the length of sequences.
 
     Returns:
         The loss as a fraction of epsilon.

@@ -104,7 +104,7 @@ class Watched:
         return getattr(self._engine, name)
 
     def pools(self, secret: Any) -> WatchedPools:
-        """Begin adaptive rounds. Rounds on Spark are not recorded, because executors decide there."""
+        """Begin adaptive rounds. Rounds on Spark are not recorded, because executors make the decisions."""
         pools = self._engine.pools(secret)
         return WatchedPools(pools, self.passes, self._path) if isinstance(pools, Pools) else pools
 

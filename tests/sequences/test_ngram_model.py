@@ -59,7 +59,7 @@ def collections():
     st.integers(1, 5),
     st.integers(0, 10**6),
 )
-def test_the_tree_equals_the_tree_of_the_theory(collection, epsilon, max_length, max_gram, seed):
+def test_the_tree_equals_the_reference_implementation(collection, epsilon, max_length, max_gram, seed):
     """Grams, noisy counts, consistent counts and scales equal the results of loops over dicts and fractions."""
     size, sequences, copies = collection
     sequences = [naive.truncate(each, ALPHABET[:size], max_length) for each in sequences * copies]

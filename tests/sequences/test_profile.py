@@ -170,7 +170,7 @@ def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
 
 
 @pytest.mark.jit
-def test_noise_that_hides_the_profile_leaves_the_chain(model):
+def test_sequences_follow_the_contexts_if_noise_exceeds_the_profile(model):
     """If noise far exceeds lengths and distinct symbols, sequences follow the contexts with the usual variety."""
     profile = StepProfile(
         np.full_like(model.profile.lengths, -(10**7)), np.full_like(model.profile.variety, -(10**9)), (1e9, 1e9)

@@ -251,7 +251,7 @@ def test_errors_include_the_distance_to_simpler_models(model):
 
 
 def test_intervals_of_first_symbols_contain_the_released_shares(model):
-    """The released share of each first symbol is in its interval, although smoothing moves small shares up."""
+    """The released share of each first symbol is in its interval, although smoothing increases small shares."""
     (released,) = plain_starts(model.tree)
     found = dict(model.starting().select("symbol", pl.struct("low", "high")).iter_rows())
     for symbol, share in zip(model.alphabet, released[:-1].tolist(), strict=True):

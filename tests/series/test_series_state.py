@@ -241,7 +241,7 @@ def test_every_series_has_a_separate_secret(tmp_path):
     assert one._read()[0].secret == before != two._read()[0].secret
 
 
-def test_no_result_follows_from_the_private_state(tmp_path):
+def test_no_public_value_depends_on_the_private_state(tmp_path):
     """Changed budgets, payments, pools, undecided words and scores change no public value."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=4, seed=1)
     for night in (1, 2, 3):

@@ -36,7 +36,7 @@ def beside(state, arrays):
 
 
 def summed(parts, words):
-    """Return the weight by name over all places. As on Spark, high and low parts have separate sums."""
+    """Return a dict from names to their weights over all places. As on Spark, high and low parts have separate sums."""
     high, low = {}, {}
     for part in parts:
         for batch in part:
@@ -57,7 +57,7 @@ class PlacedLevels:
         self.states, self.length, self.size, self.candidates, self.order, self.words = states, 1, None, None, None, None
 
     def weigh(self, shares, limit, secret, pass_name):
-        """Return the weight by name. At length 1, names are words."""
+        """Return a dict from names to their weights. At length 1, names are words."""
         weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self.size is None:
             self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None

@@ -72,7 +72,7 @@ def test_a_table_without_rows_gives_an_empty_release(read_both, partitions):
 
 @ROADS
 def test_unusual_characters_and_strings_of_a_megabyte_are_read(read_both, partitions):
-    """The items contain zero bytes, emoji and combining marks, and have lengths around a block.
+    """The items contain zero bytes, emoji and combining marks, and some of them are about as long as a block.
 
     Nulls in lists are omitted.
     """

@@ -111,7 +111,7 @@ def test_the_setting_of_the_session_is_restored(spark):
 
 
 def test_workers_exclude_permanent_objects_from_collections(spark):
-    """Spark runs the collector after each task. With all objects of numba, this took longer than most tasks."""
+    """Spark collects garbage after each task. With all objects of numba, this took longer than most tasks."""
 
     def look(batches):
         import gc

@@ -19,7 +19,7 @@ def test_published_accounting_has_the_numbers_of_the_paper(weighting):
 
 
 def test_joint_accounting_lowers_noise_and_threshold():
-    """The exact bound of theory C.2 gives a sigma of about 1.2824 and a threshold of about 6.3974."""
+    """The exact bound of docs/privacy/set-union.md gives a sigma near 1.2824 and a threshold near 6.3974."""
     plan = vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint").plan(PAPER)
     assert plan.sigma < 1.2960
     assert plan.threshold < 6.41

@@ -65,7 +65,7 @@ def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
     assert theorem_theta(0.5) == 10
 
 
-def test_the_theorem_states_its_conditions():
+def test_the_conditions_of_the_theorem_are_checked():
     """The conditions of the theorem are equivalent to a smallest number of users."""
     assert least_users(0.5) == 10_000
     assert least_users(0.001) == 10**6
