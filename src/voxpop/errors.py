@@ -98,7 +98,9 @@ def required(module: str, use: str, package: str) -> Any:
     try:
         return import_module(module)
     except ImportError:
-        raise InputError(f"{use} needs {package}, which is not installed: pip install {package}.") from None
+        raise InputError(
+            f"{use} needs {package}, which is not installed. Install it with pip install {package}."
+        ) from None
 
 
 def no_thread_started(error: BaseException) -> bool:

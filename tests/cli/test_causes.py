@@ -132,7 +132,7 @@ def test_a_repeated_run_is_reported(voxpop):
     """The text, the JSON object and the log distinguish a repeated run from a first run."""
     first = voxpop("items", "posts.parquet", *CALL, *LEDGER)
     again = voxpop("items", "posts.parquet", *CALL, *LEDGER, "--log", "log.jsonl")
-    assert "had already finished: no row was read, and nothing was charged" in again.out
+    assert "had already finished, so no row was read and nothing was charged" in again.out
     assert "had already finished" not in first.out
     assert (again.code, again.err) == (0, "")
     assert voxpop("items", "posts.parquet", *CALL, *LEDGER, "--json").json["repeated"] is True
@@ -176,9 +176,9 @@ def test_invalid_global_options_are_reported(voxpop, options, words):
         ("shop.sqlite", [], "--database sqlite:///shop.sqlite"),
         ("shop.db3", [], "--database sqlite:///shop.db3"),
         ("shop.duckdb", [], "--database duckdb:///shop.duckdb"),
-        ("posts.parquet", ["--database", "sqlite:///shop.db"], "add --sql QUERY"),
+        ("posts.parquet", ["--database", "sqlite:///shop.db"], "Add --sql QUERY"),
         ("posts.parquet", ["--sql", "select 1"], "not both"),
-        (None, ["--sql", "select 1"], "add --database ADDRESS"),
+        (None, ["--sql", "select 1"], "Add --database ADDRESS"),
         (None, [], "The source is missing"),
         (None, ["--sql", "select 1", "--database", "sqlite:///no/such.db"], "no existing file of SQLite"),
         (None, ["--sql", "select * from t order by random()", "--database", "sqlite:///:memory:"], "draws at random"),

@@ -7,8 +7,8 @@ import pytest
     ("options", "message"),
     [
         (["--engine", "dask"], 'Choose from: "local", "spark"'),
-        (["--master", "yarn"], "add --engine spark"),
-        (["--partitions", "3"], "add --engine spark"),
+        (["--master", "yarn"], "Add --engine spark"),
+        (["--partitions", "3"], "Add --engine spark"),
     ],
 )
 def test_wrong_engines_are_rejected(voxpop, options, message):

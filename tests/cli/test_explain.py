@@ -56,4 +56,4 @@ def test_explanations_with_private_data_are_marked(voxpop, folder):
     assert "PRIVATE" in out
     assert "about 1,000" in out
     assert "who have it: 1,000." in voxpop("explain", folder / "words", "apt", *table, "--exact").out
-    assert "add --data FILE" in voxpop("explain", folder / "words", "apt", "--user", "who").complaint
+    assert "Add --data FILE" in voxpop("explain", folder / "words", "apt", "--user", "who").complaint

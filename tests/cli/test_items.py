@@ -121,7 +121,7 @@ def test_wrong_calls_give_advice(voxpop, posts, tmp_path, arguments, expected):
 
 def test_a_missing_output_option_is_reported(voxpop, posts):
     """Without `-o`, the command does not run."""
-    assert "--output is missing: name the folder" in voxpop("items", *CALL).complaint
+    assert "--output is missing. Name the folder" in voxpop("items", *CALL).complaint
     assert "-o has no value. Folder to save to. See `voxpop items" in voxpop("items", *CALL, "-o").complaint
 
 

@@ -59,7 +59,7 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
     first = voxpop(*call)
     (tmp_path / "posts.parquet").unlink()
     again = voxpop(*call)
-    said = "\nThis run had already finished: no row was read, and nothing was charged."
+    said = "\nThis run had already finished, so no row was read and nothing was charged."
     assert said in again.out
     assert (again.code, again.out.replace(said, "")) == (0, first.out)
     assert 'Ledger: entry 1 of "shop", budget (7, 1e-06), run "monday".' in again.out

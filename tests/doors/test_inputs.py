@@ -279,7 +279,7 @@ def test_lines_above_the_header_are_skipped(tmp_path, above):
         (CSV + "4,milk,bread\n", "row 5: the row has 3 values"),
         ("# made\n\n" + CSV + "4\n", "row 5: the row has 1 values"),
         (CSV + "1,bread\n" * 900_000 + "4\n", "row 900,005: the row has 1 values"),
-        (CSV.partition("\n")[2], "write such a row if the file has none"),
+        (CSV.partition("\n")[2], "Write such a row if the file has none"),
         ("USER,item\n1,tea\n", "only in upper and lower case"),
         (CSV.encode("utf-16-le"), "utf-16-le"),
         (CSV.encode("utf-16-be"), "utf-16-be"),
@@ -377,4 +377,4 @@ def test_the_command_line_has_the_same_message(tmp_path, capsys):
     path = saved(tmp_path, "t.csv", CSV.partition("\n")[2])
     call = ["items", str(path), "--user", "user", "--items", "item", "--epsilon", "1", "--delta", "1e-8"]
     assert main([*call, "-o", str(tmp_path / "keys")]) == 2
-    assert "write such a row" in capsys.readouterr().err
+    assert "Write such a row" in capsys.readouterr().err

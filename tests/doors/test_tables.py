@@ -101,7 +101,7 @@ def test_data_sets_of_hugging_face_are_read(table, reads_alike):
     backwards = whole.select([4, 3, 2, 1, 0])
     reads_alike(lambda: backwards.select([4, 3, 2, 1, 0]))
     reads_alike(lambda: whole.to_iterable_dataset())
-    with pytest.raises(InputError, match="give one of them"):
+    with pytest.raises(InputError, match="Give one of them"):
         read_engine(datasets.DatasetDict(train=whole), user="who", text="body")
 
 
@@ -119,7 +119,7 @@ def test_database_cursors_are_read(table):
         connection.executemany("insert into t values (?, ?)", table.select("who", "body").rows())
         corpus = read_engine(connection.execute("select * from t"), user="who", text="body")
         assert corpus.vocabulary.equals(read_engine(table, user="who", text="body").vocabulary)
-        with pytest.raises(InputError, match="execute a query first"):
+        with pytest.raises(InputError, match="Execute a query first"):
             read_engine(connection.cursor(), user="who", text="body")
         with pytest.raises(ColumnError, match='no column "author"'):
             read_engine(connection.execute("select * from t"), user="author", text="body")

@@ -126,7 +126,7 @@ def test_impossible_arguments_are_rejected(tmp_path):
     ):
         with pytest.raises(InputError, match=words.replace("[", r"\[")):
             vp.exports.to_subword_tokenizer(counts, **wrong)
-    with pytest.raises(InputError, match="count the release first"):
+    with pytest.raises(InputError, match="Count the release first"):
         vp.exports.write(counts.grams, tmp_path / "t.json", "bpe")
     (tmp_path / "t.json").write_text("mine")
     with pytest.raises(ReleaseError, match="already exists"):

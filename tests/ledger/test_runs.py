@@ -106,7 +106,7 @@ def test_a_finished_run_never_runs_again(account):
     """A finished run does not run again, because its saved or returned result may have been seen."""
     plan = planned(ONCE, stopping.release)
     plan.release(None, ledger=account.run("monday"))
-    with pytest.raises(LedgerError, match=r'Run "monday" of "posts" is finished: its result was returned or saved'):
+    with pytest.raises(LedgerError, match=r'Run "monday" of "posts" is finished, because its result was returned'):
         planned(ONCE, interrupt).release(None, ledger=account.run("monday"))
     assert len(account.entries) == 1
     plan.release(None, ledger=account.run("tuesday"))

@@ -222,7 +222,7 @@ def test_errors_of_invalid_comparisons_name_the_next_step(release_of):
     for wrong, budgets, message in (
         ([], None, "must not be empty"),
         ("text", None, "must not be empty"),
-        ([vp.Items()], None, "give budgets="),
+        ([vp.Items()], None, "Give budgets="),
         ([vp.Items(), release_of("a")], BUDGET, "or only releases"),
         ([release_of("a")], BUDGET, "Remove it"),
         ([vp.Sequences(alphabet=["a"])], vp.Budget(1), "does not compute the number of users that an item needs"),

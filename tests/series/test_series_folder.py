@@ -182,7 +182,7 @@ IDS = {
 
 @pytest.mark.parametrize("name", IDS)
 def test_a_user_of_any_type_can_be_removed(tmp_path, name):
-    """The id is given as in the rows. The call returns the numbers of items and nights, and None the second time."""
+    """The id is written as in the rows. The call returns the numbers of items and nights, and None the second time."""
     ids, user = IDS[name]
     several = isinstance(ids, list)
     columns = {"a": ids[0], "b": ids[1]} if several else {"a": ids}
@@ -201,7 +201,7 @@ def test_a_user_of_any_type_can_be_removed(tmp_path, name):
 def test_values_that_are_not_ids_are_rejected(tmp_path, user):
     """A value that no column of users can have is rejected, and the message does not quote it."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
-    with pytest.raises(InputError, match=r"must be an id as in the rows|does not fit into 64 bits"):
+    with pytest.raises(InputError, match=r"must be an id in the form|does not fit into 64 bits"):
         series.remove(user)
 
 

@@ -90,7 +90,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
     shutil.rmtree(tmp_path / "s")
     with pytest.raises(ReleaseError, match="contains no state of a series"):
         vp.Items().series(tmp_path / "s")
-    with pytest.raises(LedgerError, match="A lost state ends a series"):
+    with pytest.raises(LedgerError, match="If the state is lost, the series ends"):
         vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
     vp.Items().series(tmp_path / "t", BUDGET, nights=5, ledger=account)
     assert [entry.label for entry in account.entries] == ["series s", "series t"]

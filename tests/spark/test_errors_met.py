@@ -124,7 +124,7 @@ def test_another_version_is_reported(spark, monkeypatch):
         text="what",
         options=vp.ReadOptions(partitions=2),
     )
-    with pytest.raises(InputError, match=r"driver has voxpop 0\.0\.1, an executor .*must .* same version: install"):
+    with pytest.raises(InputError, match=r"driver has voxpop 0\.0\.1, an executor .*must .* same version\. Install"):
         vp.papers.SetUnion(100, "weighted", accounting="joint").release(corpus, vp.Budget(1, 1e-6))
 
 

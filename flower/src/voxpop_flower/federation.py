@@ -86,8 +86,8 @@ class Domain:
         if len(self) > MOST_SUMS:
             raise InputError(
                 f"round {trie.rounds + 1} has {len(self):,} prefixes that may grow, {self._each:,} for each that is "
-                f"alive, and at most {MOST_SUMS:,} can be added up in secret: {MOST_SUMS // self._each:,} living "
-                "prefixes. Use a smaller `unit`, fewer `symbols`, or a smaller epsilon."
+                f"alive, and at most {MOST_SUMS:,} can be added up in secret, which is {MOST_SUMS // self._each:,} "
+                "living prefixes. Use a smaller `unit`, fewer `symbols`, or a smaller epsilon."
             )
 
     def __len__(self) -> int:

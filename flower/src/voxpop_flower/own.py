@@ -62,7 +62,7 @@ class NodeSettings:
         for name in ("state", "total-epsilon", "total-delta"):
             if name not in config:
                 raise InputError(
-                    f"the node config must set `{name}`: `state` is an existing folder for the ledger, the log and the "
+                    f"the node config must set `{name}`. `state` is an existing folder for the ledger, the log and the "
                     "runs of this node, and `total-epsilon` and `total-delta` are the budget of all its runs together."
                 )
         state = Path(str(config["state"])).resolve()

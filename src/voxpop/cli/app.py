@@ -158,7 +158,7 @@ def _nothing_missing(app: App, commands: Any, arguments: Any) -> None:
     }
     names = [name for name, absent in missing.items() if absent]
     if names == ["--output DIR"]:
-        raise InputError("--output is missing: name the folder to save to, such as --output result.")
+        raise InputError("--output is missing. Name the folder to save to, such as --output result.")
     if len(names) > 1:
         text = f"These arguments are missing: {'; '.join(names)}. See `voxpop {' '.join(commands)} --help`."
         raise missing_column(text, source) if any("COLUMN" in name for name in names) else InputError(text)
@@ -236,7 +236,7 @@ def _sequences_plan(options: Any, spend: given.SpendArguments) -> Callable[[], A
     """Check that a delta is given if, and only if, the alphabet must be found."""
     budget = spend.pure
     if options.alphabet == _FIND and not budget.delta:
-        raise InputError("--delta is missing: --alphabet find requires it. Add one, such as --delta 1e-7.")
+        raise InputError("--delta is missing, and --alphabet find requires it. Add one, such as --delta 1e-7.")
     if budget.delta and options.alphabet != _FIND:
         raise InputError("--delta applies only to --alphabet find. With a public alphabet, remove it.")
     return lambda: options.configured.plan(budget)

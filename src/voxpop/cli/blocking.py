@@ -39,7 +39,7 @@ def block(
     Example: `voxpop block words --names en_US --list nicknames.txt -o clean`
     """
     if words is None and not names and not mentions:
-        raise InputError("There is nothing to remove: add --list FILE, --names LOCALE or --mentions.")
+        raise InputError("There is nothing to remove. Add --list FILE, --names LOCALE or --mentions.")
     release = RELEASE.load(folder)
     clean = release.without(words or (), names=names or (), keep=keep or (), mentions=mentions)
     clean.save(output, overwrite=overwrite)

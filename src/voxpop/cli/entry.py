@@ -38,7 +38,7 @@ CAUSES = {
     STOPPED: "stopped",
 }
 """The causes of exit codes, for errors that are printed as JSON."""
-ONCE = "A series is charged once, when it begins: call `voxpop series init DIR"
+ONCE = "A series is charged once, when it begins. Call `voxpop series init DIR"
 HINTS = {
     ("", "option: --dry-run"): "Write the options to a job file, and check it with `voxpop run JOB --dry-run`.",
     ("", "option: --config"): "Write the options to a job file, and start it with `voxpop run JOB`.",
@@ -55,7 +55,7 @@ GLOBAL = {"--errors": ("text", "json"), "--log": None}
 """The options of every command, with their permitted values. None permits any value."""
 EARLIER_TEXTS = "messages"
 """The key of the texts that the command wrote before it failed."""
-OMITTED = "(omitted: messages of libraries may quote data)"
+OMITTED = "(omitted, because messages of libraries may quote data)"
 OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB, to store the rest in work files."
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 _REPORT_FAULT = "This is a fault of voxpop. Check that the lines above contain nothing private, then report them."

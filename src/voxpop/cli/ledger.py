@@ -40,7 +40,7 @@ def init(
     Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`
     """
     if dataset is None:
-        raise InputError("--dataset is missing: name the data set, such as --dataset posts.")
+        raise InputError("--dataset is missing. Name the data set, such as --dataset posts.")
     budget = spend.budget
     account = vp.Ledger(file).open(dataset, budget, create=True)
     if json:
@@ -67,7 +67,7 @@ def show(
     Example: `voxpop ledger show team.ledger --for items --delta 1e-8`
     """
     if mechanism is not None and mechanism != "sequences" and not delta:
-        raise InputError(f"--delta is missing: --for {mechanism} requires it. Add one, such as --delta 1e-8.")
+        raise InputError(f"--delta is missing, and --for {mechanism} requires it. Add one, such as --delta 1e-8.")
     ledger = vp.Ledger(file)
     accounts = [ledger.account(name) for name in (ledger.names if dataset is None else [dataset])]
     described = [_described(each, mechanism, delta or 0.0) for each in accounts]
@@ -99,7 +99,7 @@ def reserve(
     """
     ledger = vp.Ledger(file)
     if dataset is None and len(ledger.names) != 1:
-        raise InputError("--dataset is missing: name the data set, such as --dataset posts.")
+        raise InputError("--dataset is missing. Name the data set, such as --dataset posts.")
     account = ledger.account(dataset or ledger.names[0])
     entry = account.reserve(_usual(mechanism).plan(spend.budget), times, label)
     if json:

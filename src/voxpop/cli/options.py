@@ -82,15 +82,15 @@ class TableArguments:
             for path in paths or []:
                 check_path(path)
             if self.database is not None:
-                raise InputError("--database is the address for a query: add --sql QUERY, or remove it.")
+                raise InputError("--database is the address for a query. Add --sql QUERY, or remove it.")
             if not paths:
-                raise InputError("The source is missing: name files or folders, or give --sql QUERY.")
+                raise InputError("The source is missing. Name files or folders, or give --sql QUERY.")
             return paths
         if paths:
             raise InputError("Give either files or --sql, not both. Remove one of them.")
         address = self.database or os.environ.get(DATABASE_VARIABLE)
         if not address:
-            raise InputError(f"--sql must have an address: add --database ADDRESS, or set {DATABASE_VARIABLE}.")
+            raise InputError(f"--sql must have an address. Add --database ADDRESS, or set {DATABASE_VARIABLE}.")
 
         return vp.SQL(self.sql, address)
 
@@ -106,10 +106,10 @@ class TableArguments:
         if not contents and self.order is None and is_event_log(source, cases=not self.user):
             return {"user": _names(self.user)} if self.user else {}
         if not self.user or not _names(self.user):
-            raise missing_column("--user is missing: name the column that identifies the user.", source)
+            raise missing_column("--user is missing. Name the column that identifies the user.", source)
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
-            raise missing_column(f"The column of contents is missing: name it with one of {options}.", source)
+            raise missing_column(f"The column of contents is missing. Name it with one of {options}.", source)
         if len(contents) > 1:
             raise InputError(f"Give only one of {options}; got {' and '.join(f'--{kind}' for kind in contents)}.")
         return {"user": _names(self.user), **contents}
@@ -171,7 +171,7 @@ class ProfileArguments:
             if getattr(table, name):
                 raise InputError(f"--{name} does not apply to a profile. Remove it.")
         if not table.user or not _names(table.user):
-            raise InputError("--user is missing: name the column that identifies the user.")
+            raise InputError("--user is missing. Name the column that identifies the user.")
         joint: Any = [tuple(listed(each, "--joint")) for each in self.joint or []]
         return {
             "user": _names(table.user),
@@ -220,7 +220,7 @@ class RunArguments:
         """
         for name in ("master", "partitions"):
             if self.engine == "local" and getattr(self, name) is not None:
-                raise InputError(f"--{name} is an option of Spark: add --engine spark, or remove --{name}.")
+                raise InputError(f"--{name} is an option of Spark. Add --engine spark, or remove --{name}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +245,7 @@ class SpendArguments:
         """
         if self.delta is None and self.epsilon is not None:
             raise InputError(
-                "--delta is missing: give the largest probability that an item of only one user is released, such as "
+                "--delta is missing. Give the largest probability that an item of only one user is released, such as "
                 "--delta 1e-7. Choose it far below one over the number of users, and never compute it from the data."
             )
         return self.pure
@@ -258,7 +258,7 @@ class SpendArguments:
             InputError: Epsilon is missing or a number is out of range.
         """
         if self.epsilon is None:
-            raise InputError("--epsilon is missing: give the privacy budget, such as --epsilon 1.")
+            raise InputError("--epsilon is missing. Give the privacy budget, such as --epsilon 1.")
         return Budget(self.epsilon, self.delta or 0.0)
 
 

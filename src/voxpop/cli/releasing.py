@@ -121,7 +121,7 @@ def again() -> str:
     """Return a line for a command that showed the result of an earlier run, or an empty string."""
     if not repeated():
         return ""
-    text = "\nThis run had already finished: no row was read, and nothing was charged."
+    text = "\nThis run had already finished, so no row was read and nothing was charged."
     return text if noted()["repeated"]["same_job"] else f"{text}\n{OTHER_JOB}"
 
 
@@ -205,13 +205,13 @@ def account_of(charge: ChargeArguments, *, reported: bool) -> "LedgerAccount | N
         InputError: If only one of ledger and data set is given, or both are given with a seed.
     """
     if charge.ledger is None and charge.run_id is not None:
-        raise InputError("--run-id names an entry of a ledger: add --ledger FILE and --dataset NAME.")
+        raise InputError("--run-id names an entry of a ledger. Add --ledger FILE and --dataset NAME.")
     if charge.ledger is None and (charge.dataset is None or reported):
         return None
     if charge.ledger is None:
-        raise InputError("--dataset names an account of a ledger: add --ledger FILE.")
+        raise InputError("--dataset names an account of a ledger. Add --ledger FILE.")
     if charge.dataset is None:
-        raise InputError("--ledger needs the name of an account: add --dataset NAME.")
+        raise InputError("--ledger needs the name of an account. Add --dataset NAME.")
     if charge.seed is not None:
         raise InputError(
             "--seed makes a release that is not private, which a ledger cannot record. Remove --seed or --ledger."

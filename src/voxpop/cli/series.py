@@ -84,7 +84,7 @@ def init(
     Example: `voxpop series init state --nights 365 --epsilon 3 --delta 1e-6 --ledger team.ledger --dataset posts`
     """
     if charge.run_id is not None:
-        raise InputError("--run-id does not apply: a series is named by its folder. Remove it.")
+        raise InputError("--run-id does not apply, because a series is identified by its folder. Remove it.")
     account, key = account_of(charge, reported=False), _key(key_file)
     series = vp.Items(max_items_per_user, known=known).series(
         folder, spend.budget, nights=nights, spending=spending, ledger=account, seed=charge.seed, key=key
@@ -170,7 +170,7 @@ def show(folder: _SeriesFolder, /, *, key_file: KeyFile = None, json: given.Json
 @app.command
 def delete(
     folder: _SeriesFolder,
-    user: Annotated[str, Parameter(name="USER", help="The id of the user, as in the rows.")],
+    user: Annotated[str, Parameter(name="USER", help="The id of the user, in the form that it has in the rows.")],
     /,
     *,
     key_file: KeyFile = None,
@@ -186,8 +186,8 @@ def delete(
     found = [each for each in map(series.remove, _ids(user)) if each is not None]
     if not found:
         raise InputError(
-            "The state does not contain this user, so nothing was deleted. Give the id as in the rows, and check the "
-            "folder of the series."
+            "The state does not contain this user, so nothing was deleted. Give the id in the form that it has in the "
+            "rows, and check the folder of the series."
         )
     items, nights = sum(each.items for each in found), sum(each.nights for each in found)
     counted = f"{plural(items, 'item')} from {plural(nights, 'night')}"

@@ -405,5 +405,5 @@ def elsewhere(place: str) -> InputError:
 def no_order() -> InputError:
     """Build the error raised for phrases or sequences of unordered items."""
     return InputError(
-        "phrases and sequences need an order: read the data with text=, tokens= or sequence=, not items=."
+        "phrases and sequences need an order. Read the data with text=, tokens= or sequence=, not items=."
     )

@@ -54,7 +54,7 @@ class Corpus:
         """
         save: Any = getattr(self._engine, "save", None)
         if save is None:
-            raise InputError("data on a Spark cluster is not saved: write the table there, and read it again.")
+            raise InputError("data on a Spark cluster is not saved. Write the table there, and read it again.")
         save(folder)
 
     def summary(self, *, exact: bool = False, frequent: int = 0) -> "Summary":
@@ -101,7 +101,7 @@ class Corpus:
 
     def _repr_html_(self) -> str:
         """Return a box for notebooks, which does not show any of the data."""
-        line = "The data is private: a corpus shows nothing of it, neither users nor their number."
+        line = "The data is private. A corpus shows none of it, not even the number of users."
         return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.Items().release(corpus, budget)."])
 
 

@@ -95,7 +95,7 @@ def read(
     if text is tokens is items is sequence is order is None:
         user, sequence, order = event_columns(source, user, csv, types or {}, progress=how.progress)
     if user is None:
-        raise InputError("user= is missing: name the column that identifies the user.")
+        raise InputError("user= is missing. Name the column that identifies the user.")
     request = Request.of(
         user=user,
         text=text,
@@ -140,7 +140,7 @@ def event_columns(
         user = found["user"]
         message += (
             f' Its cases are in the column "{user}", and each case is protected as one user. If a person may have '
-            "several cases, name the column of persons: user=."
+            "several cases, name the column of persons with user=."
         )
     tell(message, progress)
     return user, found["sequence"], found["order"]
@@ -155,7 +155,7 @@ def read_wanted(source: Any, request: Request) -> Corpus:
     if request.csv.given:
         raise InputError("csv= describes CSV files, and this source is a table. Remove it.")
     if request.types:
-        raise InputError("a Spark DataFrame declares its types: cast its columns there, and remove types=.")
+        raise InputError("a Spark DataFrame declares its types. Cast its columns there, and remove types=.")
     return Corpus(enclosed(lambda: _of_spark(source, request)))
 
 

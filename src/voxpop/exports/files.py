@@ -273,7 +273,7 @@ def write(
     """
     export = export_for(Path(path), format)
     if export.counted and not isinstance(result, Counts):
-        raise InputError(f'"{export.name}" is made from counts: count the release first, and write the counts.')
+        raise InputError(f'"{export.name}" is made from counts. Count the release first, and write the counts.')
     tabular = export.table and isinstance(result, Addition if export.make is _sql else Addition | Profile)
     if not (export.counted or export.general or tabular or isinstance(result, Release)):
         advice = "Write csv, arrow or parquet"

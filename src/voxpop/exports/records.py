@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from voxpop.release.result import Result
 
 NOT_STATED = "not stated"
-NOT_SAVED = "not saved yet: save the result, load the folder and create this document again"
+NOT_SAVED = "not saved yet; save the result, load the folder and create this document again"
 CONFIRM = "  # complete or confirm"
 
 
@@ -77,7 +77,7 @@ def _facts(result: "Result") -> dict[str, str]:
     total, about, plan = result.total, result.metadata, result.plan.to_dict()
     guarantee = total.adaptive
     if not guarantee.private:
-        raise InputError(f"{guarantee}. A document for approval must describe a private result: remove the seed.")
+        raise InputError(f"{guarantee}. A document for approval must describe a private result. Remove the seed.")
     lengths = result.grams["length"].value_counts().to_pylist() if isinstance(result, Release) else []
     story = story_of(plan, {int(row["values"]): int(row["counts"]) for row in lengths})
     noun = story.noun[len(result) != 1] if lengths else "rows"

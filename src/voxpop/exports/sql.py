@@ -36,7 +36,7 @@ def key_names(release: Release, columns: Columns) -> list[str]:
     ours = [] if release.keys is None else release.keys.names
     names = [columns] if isinstance(columns, str) else list(columns or ours)
     if not names:
-        raise InputError("this release contains words or grams, not the keys of a table: name the column to compare.")
+        raise InputError("this release contains words or grams, not the keys of a table. Name the column to compare.")
     if len(names) != max(1, len(ours)):
         raise InputError(
             f"the keys of this release have {max(1, len(ours))} columns, "

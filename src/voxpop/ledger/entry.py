@@ -164,6 +164,7 @@ def check_charge(guarantee: Guarantee) -> None:
     needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)
     if needed < FIT * guarantee.delta:
         raise InputError(
-            f"the spend of this guarantee does not fit ({guarantee.epsilon:g}, {guarantee.delta:g}): it accounts for a "
-            f"delta of {needed:.2g} only. Remove `spend`, or state the epsilon and delta that follow from it."
+            f"the spend of this guarantee does not fit ({guarantee.epsilon:g}, {guarantee.delta:g}), because it "
+            f"accounts for a delta of only {needed:.2g}. Remove `spend`, or state the epsilon and delta that follow "
+            "from it."
         )

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from voxpop.ledger.runs import LedgerRun
 
 ENDED = {
-    "finished": "is finished: its result was returned or saved",
+    "finished": "is finished, because its result was returned or saved",
     "failed": "failed with an error, whose reason can depend on the noise",
     "reserved": "is a reserve",
 }
@@ -153,10 +153,10 @@ class LedgerAccount:
         if not isinstance(getattr(plan, "guarantee", None), Guarantee) or not callable(getattr(plan, "release", None)):
             raise InputError(
                 "`plan` must be the plan of a release, such as `vp.Items().plan(budget)`. A series is charged once "
-                "for all its nights: give `ledger=` when it begins."
+                "for all its nights, so give `ledger=` when it begins."
             )
         if type(times) is not int or times < 2:
-            raise InputError("`times` must be a whole number of at least 2: the number of identical releases.")
+            raise InputError("`times` is the number of identical releases, which must be a whole number of at least 2.")
         guarantee, mechanism = plan.guarantee, str(plan.to_dict()["mechanism"])
         with changing(self.path) as datasets:
             entries = self._parsed(datasets)[1]
@@ -368,7 +368,7 @@ class LedgerAccount:
         kind = f"{'keys' if keys else 'items'} --delta {guarantee.delta:g}" if guarantee.delta else "sequences"
         how = " with --repeated" if keys else ""
         raise ExhaustedError(
-            f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less: '
+            f'Not enough budget left in "{self.name}": {short}. Nothing ran and nothing was charged. Request less. '
             f"`voxpop ledger show {self.path} --for {kind}` prints the largest epsilon that fits{how}."
         )
 

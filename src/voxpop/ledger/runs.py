@@ -134,7 +134,7 @@ def publish(kept: Path, folder: Path, *, overwrite: bool = False, finished: bool
     if (kept.parent / UNFINISHED).exists():
         raise ReleaseError(
             f"{kept} belongs to a run that was interrupted before it was finished in its ledger. Start the run again "
-            "under its label: it is not charged again."
+            "under its label. It is not charged again."
         )
     try:
         if kind is not None:  # Otherwise another process published it.

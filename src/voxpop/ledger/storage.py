@@ -220,7 +220,10 @@ def _datasets(database: sqlite3.Connection, path: Path) -> dict[str, Any]:
             raise
         raise LedgerError(f"{path} has no readable tables. {DAMAGED_LEDGER}") from None
     if checksum != computed:
-        raise LedgerError(f"{path} was changed after it was written: its checksum differs. {DAMAGED_LEDGER}")
+        raise LedgerError(
+            f"in {path}, the checksum differs from the content, so the file was changed after it was written. "
+            f"{DAMAGED_LEDGER}"
+        )
     return found
 
 

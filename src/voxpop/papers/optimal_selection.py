@@ -65,7 +65,7 @@ class OptimalSelection(Mechanism["Corpus", "Release"]):
         if budget.delta <= numerical_slack(budget.epsilon):
             least = 2 * numerical_slack(budget.epsilon)
             raise BudgetError(
-                f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: below "
+                f"`delta` must be at least {least:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}. Below "
                 "that, decisions with 128 random bits cost more than all of it. Raise `delta` or lower `epsilon`."
             )
         shares = CalibratedRule(Count(), RuleSetting(limit=1, norm=1, bits=0))

@@ -196,8 +196,8 @@ def _target(budget: Budget) -> float:
         raise too_large(budget.epsilon)
     if slack >= budget.delta / 2:
         raise BudgetError(
-            f"`delta` must be at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}: "
-            "below that, decisions with 128 random bits cost more than half of it. Raise `delta` or lower `epsilon`."
+            f"`delta` must be at least {2 * slack:.2g} at epsilon {budget.epsilon:g}, got {budget.delta:g}. "
+            "Below that, decisions with 128 random bits cost more than half of it. Raise `delta` or lower `epsilon`."
         )
     return budget.delta - slack
 

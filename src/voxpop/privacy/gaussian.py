@@ -238,8 +238,8 @@ class UniqueItems:
             raise BudgetError(f"`shape` must be one of {', '.join(_SHAPES)}, got {self.shape!r}.")
         if not 0 < self.least < float("inf"):
             raise BudgetError(
-                f"the smallest weight of an item must be finite and above 0, got {self.least}: it is rounded to 0. "
-                "Lower the limit."
+                f"the smallest weight of an item must be finite and above 0, got {self.least}. Lower the limit, so "
+                "that the weight is not rounded to 0."
             )
         if self.norm not in (1, 2):
             raise BudgetError(f"`norm` must be 1 (Laplace) or 2 (Gaussian), got {self.norm}.")

@@ -292,7 +292,7 @@ def cautions(guarantee: "Guarantee") -> list[str]:
         strength = "gives hardly any protection" if epsilon > HARDLY_ANY else "is large"
         sure = percent_at_most(odds_after(epsilon, delta, 0.5))
         said.append(
-            f"Epsilon {epsilon:g} {strength}: a reader who considered it equally likely that a person took part or not "
+            f"Epsilon {epsilon:g} {strength}. A reader who considered it equally likely that a person took part or not "
             f"can be up to {sure} sure after this release. At most 1 is strict."
         )
     if delta > LARGE_DELTA:

@@ -138,7 +138,7 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
         low, high = (rate, high) if spent(budget, picks, candidates, rate) <= budget.delta else (low, rate)
     if low < LEAST_RATE:
         raise BudgetError(
-            f"{picks:,} places cannot be ranked at epsilon {budget.epsilon:g}: the noise would exceed 64 bits. "
+            f"{picks:,} places cannot be ranked at epsilon {budget.epsilon:g}, because the noise would exceed 64 bits. "
             "Choose fewer places, or raise `epsilon`."
         )
     return low

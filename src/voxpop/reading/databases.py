@@ -136,7 +136,7 @@ def is_duckdb(source: Any) -> bool:
 def cursor_batches(cursor: Any, request: Request) -> Batches:
     """Yield the rows of a cursor, as Arrow batches if the driver supports Arrow, otherwise as Python objects."""
     if cursor.description is None:
-        raise InputError("the cursor has no result: execute a query first, or give vp.SQL(query, connection).")
+        raise InputError("the cursor has no result. Execute a query first, or give vp.SQL(query, connection).")
     reader = _arrow_reader(cursor, request.rows, small=request.small)
     if reader is not None:
         yield from stream_batches(_with_plain_types(reader, request), request)
@@ -199,7 +199,7 @@ def _arrow_reader(cursor: Any, rows: int, *, small: bool = False) -> Any:
     duck = is_duckdb(cursor)
     if duck and small and hasattr(cursor, "execute"):
         raise InputError(
-            "a DuckDB connection copies all rows, so memory= cannot limit it: give vp.SQL(query, connection)."
+            "a DuckDB connection copies all rows, so memory= cannot limit it. Give vp.SQL(query, connection)."
         )
     if type(cursor).__module__.startswith("adbc_driver") and _is_sqlite(cursor):
         raise InputError(
@@ -333,5 +333,5 @@ def _execute(connection: Any, query: str) -> Any:
         else:
             cursor.execute(query)
     if cursor is None:
-        raise InputError("the query selects no rows: give a SELECT.")
+        raise InputError("the query selects no rows. Give a SELECT.")
     return cursor

@@ -193,7 +193,7 @@ def check_events(kind: str, order: Any, session_gap: Any) -> None:
     """
     if order is None:
         if session_gap is not None:
-            raise InputError("session_gap= cuts events in order of time: name the column of times as order=.")
+            raise InputError("session_gap= cuts events in order of time. Name the column of times as order=.")
         return
     if kind != "sequence" or not isinstance(order, str):
         raise InputError("order= applies only to sequence=. Remove it, or read the events with sequence=.")

@@ -65,7 +65,7 @@ LONGEST_BEGINNING = 1 << 12
 BLOCK = 1 << 22
 SMALL_BLOCK = 1 << 20
 FIRST_ROW: Final = (
-    "The first row of CSV must name the columns, separated by commas, semicolons, tabs or bars: write such a row if "
+    "The first row of CSV must name the columns, separated by commas, semicolons, tabs or bars. Write such a row if "
     "the file has none."
 )
 FAILURES = (pa.ArrowException, OSError, EOFError, UnicodeDecodeError, zlib.error)
@@ -96,7 +96,7 @@ def check_readable(path: Path, suffix: str) -> None:
         return
     found = format_of(path)
     known = suffix if found is None else f".{found}"
-    instead = INSTEAD.get(known, f"{AS_CSV} Other formats are recognised in standard input: give - or open(...).")
+    instead = INSTEAD.get(known, f"{AS_CSV} Other formats are recognised in standard input. Give - or open(...).")
     raise SourceError(
         f"{path.name} has a suffix that voxpop does not read. It reads {', '.join(READERS)}, all but Parquet and Arrow "
         f"also with {', '.join(COMPRESSED)} at the end. {instead}"
@@ -166,7 +166,7 @@ def _json_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
         yield from json_lines(_blocks(path, _block(request)), request.selection, path.name)
     elif request.small:
         raise InputError(
-            f"{path.name} is one JSON array, so memory= cannot limit it: write one object per line as .jsonl."
+            f"{path.name} is one JSON array, so memory= cannot limit it. Write one object per line as .jsonl."
         )
     else:
         yield from json_array(b"".join(_blocks(path, BLOCK)), request.selection, path.name, request.rows)
@@ -253,7 +253,9 @@ def _check_schema(path: Path, request: Request, schema: pa.Schema) -> pa.RecordB
         return check_schema(request, schema, path.name)
     except UnicodeDecodeError as error:
         quieten(error)
-        raise SourceError(f"{path.name} is damaged: a column name is not UTF-8. Write the file again.") from None
+        raise SourceError(
+            f"{path.name} is damaged, because a column name is not UTF-8. Write the file again."
+        ) from None
 
 
 def _arrow_reader(stream: pa.NativeFile) -> Any:
@@ -354,7 +356,7 @@ def _check_lines(data: bytes, above: int, rows: int, where: str) -> None:
     if sum(map(bool, lines)) != rows:
         raise SourceError(
             f"{where}: between tabs, a cell in quotes contains a line break. If the quotes are plain characters, rows "
-            'would be lost: give csv=vp.CSV(quote="none") (--quote none). If cells have line breaks, give '
+            'would be lost, so give csv=vp.CSV(quote="none") (--quote none). If cells have line breaks, give '
             "csv=vp.CSV(quote='\"') (--quote '\"')."
         )
 

@@ -149,8 +149,8 @@ def _found(pattern: str, text: str) -> list[str]:
         return list(map(str, json.loads(ran.stdout)))
     except (OSError, ValueError, subprocess.SubprocessError):
         raise InputError(
-            "the regular expression of this release cannot tokenize the prompt: it is damaged, or takes more than "
-            f"{_PATIENCE:g} s. Give the prompt as a list of tokens."
+            "the regular expression of this release cannot tokenize the prompt, because it is damaged, or takes more "
+            f"than {_PATIENCE:g} s. Give the prompt as a list of tokens."
         ) from None
 
 

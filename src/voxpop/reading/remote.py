@@ -65,7 +65,9 @@ def remote_batches(address: str, request: Request) -> Batches:
             yield from ((THE_FILE, batch) for _, batch in arrow_batches(frame.to_arrow(), request))
         return
     if not hasattr(pl, "scan_lines"):
-        raise InputError("this version of polars does not stream lines: pip install -U polars.")
+        raise InputError(
+            "this version of polars does not stream lines. Install a newer version with pip install -U polars."
+        )
     frames = _streamed(lambda: pl.scan_lines(address, include_file_paths=_FILE), request, address, ["line"])
     if is_csv:
         yield from _csv(frames, plain[-4:], request)
@@ -134,8 +136,8 @@ def _streamed(
             )
         elif request.small:
             raise InputError(
-                "this version of polars reads whole files from addresses, so memory= cannot limit it: pip install -U "
-                "polars."
+                "this version of polars reads a remote file as a whole, so memory= cannot limit it. Install a newer "
+                "version with pip install -U polars."
             )
         else:
             batches = iter([table.collect()])

@@ -228,7 +228,7 @@ def needs_dictionary(word: str) -> bool:
 
 
 _MISSING = (
-    "icu4py, which splits sentences and the words of scripts without spaces, cannot be imported: install it with pip "
+    "icu4py, which splits sentences and the words of scripts without spaces, cannot be imported. Install it with pip "
     "install icu4py, on a cluster on every worker."
 )
 

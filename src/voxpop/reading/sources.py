@@ -30,7 +30,7 @@ from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
 
-NO_TYPES: Final = "none: values are strings"
+NO_TYPES: Final = "none (values are strings)"
 SQL_LIKE: Final = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 
 
@@ -191,7 +191,7 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
         other: Whether files with unknown suffixes are also tables.
     """
     if databases.DATABASE.match(text):  # The address may contain a password, so it is not quoted.
-        raise InputError("the source is the address of a database: give vp.SQL(query, address) in Python.")
+        raise InputError("the source is the address of a database. Give vp.SQL(query, address) in Python.")
     path = Path(text)
     try:
         is_folder, exists = path.is_dir(), path.exists()

@@ -148,7 +148,7 @@ def pandas_batches(source: Any, request: Request) -> Batches:
     names = _column_names(source)
     indexed = {str(name) for name in source.index.names} & {*request.names} - {*names}
     check_columns(
-        request.names, names, THE_TABLE, hint="It is in the index: give table.reset_index()." if indexed else ""
+        request.names, names, THE_TABLE, hint="It is in the index. Give table.reset_index()." if indexed else ""
     )
     by_name = dict(zip(names, source.columns, strict=True))
     return columns_batches({name: source[by_name[name]] for name in request.names}, request)
@@ -177,8 +177,8 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     typed = [name for name in wanted if not is_string(value_type(parts.field(name).type))]
     if typed:
         raise InputError(
-            f'the partition column "{typed[0]}" of the dataset is not a string: pyarrow infers such types from names '
-            "of folders. Give the path of the folder instead, so that partition columns are read as strings."
+            f'the partition column "{typed[0]}" of the dataset is not a string, because pyarrow infers such types from '
+            "names of folders. Give the path of the folder instead, so that partition columns are read as strings."
         )
     check_schema(request, source.schema, THE_TABLE)
     with withheld():
@@ -210,7 +210,7 @@ def dataset_batches(source: Any, request: Request) -> Batches:
     The Arrow table of the data set would ignore shuffles and selections.
     """
     if isinstance(source, Mapping):
-        raise InputError("this is a dictionary of data sets: give one of them, such as dataset['train'].")
+        raise InputError("this is a dictionary of data sets. Give one of them, such as dataset['train'].")
     check_columns(request.names, list(source.column_names or request.names), THE_TABLE)
     for each in source.with_format("arrow").iter(batch_size=FEW_ROWS if request.small else request.rows):
         yield from arrow_batches(each, request)

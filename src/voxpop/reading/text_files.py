@@ -257,8 +257,8 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
 
 QUOTES: Final = (
     'If quotes are plain characters, give csv=vp.CSV(quote="none") (--quote none); if a backslash precedes them, '
-    "escape=\"\\\\\" (--escape '\\'). Otherwise correct the row: cells with quotes in them are quoted, and the quotes "
-    "in them are doubled."
+    "escape=\"\\\\\" (--escape '\\'). Otherwise correct the row. Cells with quotes in them must be quoted, and these "
+    "quotes must be doubled."
 )
 
 

@@ -71,7 +71,7 @@ def key_of(user: Any) -> int:
             return int(user) % 2**64
         raise InputError(
             "the user is a whole number that does not fit into 64 bits, so no column of whole numbers can contain it. "
-            "Give the id as in the rows, for example as a string or as a Decimal."
+            "Give the id in the form that it has in the rows, for example as a string or as a Decimal."
         )
     parts = list(user) if isinstance(user, tuple | list) else [user]
     with suppress(pa.ArrowException, ColumnError, TypeError, ValueError, OverflowError):
@@ -79,8 +79,8 @@ def key_of(user: Any) -> int:
         if not texts.null_count:
             return int(hash_strings(*text_buffers(texts))[0])
     raise InputError(
-        "the user must be an id as in the rows: a whole number, a string, another value of the column of users, or a "
-        f"tuple for several columns. Got {type(user).__name__}."
+        "the user must be an id in the form that it has in the rows, such as a whole number, a string, another value "
+        f"of the user column, or a tuple for several columns. Got {type(user).__name__}."
     )
 
 

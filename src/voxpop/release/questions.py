@@ -222,7 +222,7 @@ def _planned_pairs(name: str, given: Any, budgets: Budget | Sequence[Budget] | N
         )
     some = [budgets] if isinstance(budgets, Budget) else list(budgets or ())
     if not some:
-        raise InputError("comparing mechanisms requires budgets: give budgets=vp.Budget(epsilon=2, delta=1e-7).")
+        raise InputError("comparing mechanisms requires budgets. Give budgets=vp.Budget(epsilon=2, delta=1e-7).")
     for each in some:
         check_budget(each)
     plans = [given.plan(each) for each in some]

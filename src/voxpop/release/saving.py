@@ -25,7 +25,7 @@ SUMS: Final = "SHA256SUMS"
 the report too."""
 METADATA_KEY: Final = "metadata"
 TRIES: Final = 8
-DAMAGED_FOLDER: Final = "The folder was changed or is damaged: copy it again from its source, or run the release again."
+DAMAGED_FOLDER: Final = "The folder was changed or is damaged. Copy it again from its source, or run the release again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class ResultKind:
         """
         target, holder = Path(folder).resolve(), self.base or self
         if target.exists() and not target.is_dir():
-            raise ReleaseError(f"{folder} is a file. A {holder.what} is saved to a folder: give another name.")
+            raise ReleaseError(f"{folder} is a file. A {holder.what} is saved to a folder. Give another name.")
         if target == Path.cwd():
             raise ReleaseError(
                 f"{folder} is the working directory, and saving would replace it. Name a folder inside it."
@@ -269,7 +269,8 @@ class ResultKind:
         for name, content in tables.items():
             if not isinstance(parsed.get("checksums"), dict) or parsed["checksums"].get(name) != checksum(content):
                 raise ReleaseError(
-                    f"{Path(folder, name)} is not the file that was saved: its checksum differs. {DAMAGED_FOLDER}"
+                    f"{Path(folder, name)} is not the file that was saved, because its checksum differs. "
+                    f"{DAMAGED_FOLDER}"
                 )
         try:
             Guarantee.from_dict(parsed["guarantee"])
@@ -391,7 +392,7 @@ def _already_there(folder: str | PathLike[str], what: str) -> ReleaseError:
 def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
     nearest = next(each for each in (parent, *parent.parents) if each.exists())
     if not nearest.is_dir():
-        raise ReleaseError(f"{folder} cannot be created: {nearest} is a file. Give another folder.")
+        raise ReleaseError(f"{folder} cannot be created, because {nearest} is a file. Give another folder.")
     made = None
     with suppress(OSError):
         # Create a folder as a test, because permissions do not cover disks and mounts. After a crash, the next save
@@ -399,6 +400,6 @@ def _check_writable(parent: Path, folder: str | PathLike[str]) -> None:
         if os.access(nearest, os.W_OK | os.X_OK):
             made = tempfile.mkdtemp(prefix=fresh_prefix(Path(folder).name), dir=nearest)
     if made is None:
-        raise ReleaseError(f"{folder} cannot be written: you may not write in {nearest}. Give another folder.")
+        raise ReleaseError(f"{folder} cannot be written, because you may not write in {nearest}. Give another folder.")
     with suppress(OSError):  # Another save may have removed it.
         os.rmdir(made)

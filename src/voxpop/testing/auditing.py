@@ -272,8 +272,8 @@ def audit(mechanism: str, trials: int = 100_000, failure_probability: float = ER
     check_whole("trials", trials, 2**40, "the number of trials of each side of the case")
     if not 0 < failure_probability < 0.5:
         raise InputError(
-            f"`failure_probability` must be above 0 and below 0.5, got {failure_probability}: the probability of a "
-            "false alarm."
+            "`failure_probability` is the probability of a false alarm. It must be above 0 and below 0.5, got "
+            f"{failure_probability}."
         )
     case: Case = load_object(AUDITED[mechanism])()
     return examine(case, trials, failure_probability)

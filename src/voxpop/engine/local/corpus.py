@@ -357,7 +357,9 @@ def _meta(path: Path) -> dict[str, Any]:
     try:
         meta = parsed_json(read_whole(path / META))
     except OSError:
-        raise SourceError(f"{path} is not a saved corpus: it has no {META}. Save one with corpus.save(...).") from None
+        raise SourceError(
+            f"{path} is not a saved corpus, because it has no {META}. Save one with corpus.save(...)."
+        ) from None
     except ValueError:
         raise _damaged(path) from None
     if not isinstance(meta, dict) or meta.get("version") != _VERSION:

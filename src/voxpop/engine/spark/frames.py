@@ -211,7 +211,8 @@ def closure(work: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
     if len(dumps(settings)) > MOST_CLOSURE:
         raise InputError(
             "the weighting takes more than half a megabyte to send to executors, and Spark would write it to disk "
-            "together with the keys of the noise. Make it smaller: compute its tables when they are needed."
+            "together with the keys of the noise. Make it smaller, for example by computing its tables when they are "
+            "needed."
         )
     return partial(work, **settings)
 

@@ -167,8 +167,8 @@ def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
             frame.columns  # noqa: B018  # Spark Connect opens the files only now
     except PySparkException as error:
         raise SourceError(
-            f"Spark cannot read {', '.join(sources)} ({error.getCondition() or type(error).__name__}). Check the path: "
-            "every executor must be able to read it."
+            f"Spark cannot read {', '.join(sources)} ({error.getCondition() or type(error).__name__}). Check the path. "
+            "Every executor must be able to read it."
         ) from None
     return frame
 
@@ -257,8 +257,9 @@ def check_repeatable(frame: "DataFrame") -> None:
     plan: Any = getattr(frame, "_jdf", None)
     if plan is not None and not plan.queryExecution().analyzed().deterministic():
         raise InputError(
-            "the table is not the same whenever Spark reads it: its query draws at random or numbers rows (rand, uuid, "
-            "monotonically_increasing_id, a function without a fixed answer). Write it to a file first, and read that."
+            "the table is not the same whenever Spark reads it, because its query draws at random or numbers rows "
+            "(rand, uuid, monotonically_increasing_id, a function without a fixed answer). Write it to a file first, "
+            "and read that."
         )
 
 

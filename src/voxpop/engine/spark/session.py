@@ -81,7 +81,8 @@ def start_session(master: str) -> "SparkSession":
         from pyspark.sql import SparkSession
     except ImportError:
         raise InputError(
-            "--engine spark needs pyspark: pip install 'pyspark>=4,<5' 'pandas<3', or use --engine local."
+            "--engine spark needs pyspark. Install it with pip install 'pyspark>=4,<5' 'pandas<3', or use "
+            "--engine local."
         ) from None
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     builder: Any = SparkSession.builder.appName("voxpop")
@@ -244,7 +245,7 @@ KNOWN: dict[str, tuple[type[InputError], str]] = {
     ),
     r"Can't get attribute '(\w+)' on <module 'voxpop": (
         InputError,
-        "the executors and the driver have different versions of voxpop: the executors lack {}. Install the same on "
+        "the executors and the driver have different versions of voxpop. The executors lack {}. Install the same on "
         "both.",
     ),
     r"PYTHON_VERSION_MISMATCH|Python in worker has different version": (

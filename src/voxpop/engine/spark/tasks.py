@@ -128,7 +128,7 @@ def encode(batches: SparkBatches, *, wanted: dict[str, Any], versions: Mapping[s
     for name, version in versions.items():
         if version != here[name]:
             raise InputError(
-                f"the driver has {name} {version}, an executor {here[name]}. Both must have the same version: install "
+                f"the driver has {name} {version}, an executor {here[name]}. Both must have the same version. Install "
                 f"{name} {version} on every executor."
             )
     from voxpop.engine.local.read import in_content_order, read_here

@@ -403,7 +403,7 @@ class Voting:
                 return setting
             setting = RuleSetting(self.limit, NORM, bits, bound=self.bound)
         raise BudgetError(
-            f"a length would get so little of the budget that its noise has sigma {sigma:.3g}: no phrase could be "
+            f"a length would get so little of the budget that its noise has sigma {sigma:.3g}, so no phrase could be "
             "released. Use a smaller max_length, a lower limit, or more epsilon."
         )
 

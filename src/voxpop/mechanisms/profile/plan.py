@@ -471,7 +471,7 @@ def _key_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
     noise = least_noise(limit, rate, delta / limit)
     if noise.reach > MOST_REACH:
         raise BudgetError(
-            "epsilon is too small for keys with counts: a key would need more than "
+            "epsilon is too small for keys with counts, because a key would need more than "
             f"{MOST_REACH:,} users. Choose a larger epsilon."
         )
     return noise

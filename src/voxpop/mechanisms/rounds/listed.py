@@ -43,7 +43,7 @@ def known_users_needed(
     """
     check_probability(probability)
     if known is None:
-        raise InputError("the plan has no list: give `known` to the mechanism, or ask for `users_needed`.")
+        raise InputError("the plan has no list. Give `known` to the mechanism, or ask for `users_needed`.")
     items = per_user or min(USUAL_ITEMS, limit or USUAL_ITEMS)
     check_whole("per_user", items, 10**12, "the number of items of each user")
     if isinstance(step, Menu):

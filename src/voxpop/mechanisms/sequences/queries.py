@@ -215,7 +215,9 @@ class Queries:
 
         require_polars()
         if isinstance(level, bool) or not 0.5 <= level < 1:
-            raise InputError(f"`level` must be at least 0.5 and below 1, got {level!r}: the share of correct answers.")
+            raise InputError(
+                f"`level` is the share of correct answers. It must be at least 0.5 and below 1, got {level!r}."
+            )
         share = answer(self._sampler, self.sessions)
         # Shape (models, values), the answers of each bootstrap model to the same query.
         every = np.stack([answer(sampler, sessions) for sampler, sessions in self._others])

@@ -150,8 +150,8 @@ class Store:
 
     def _absent(self) -> ReleaseError:
         return ReleaseError(
-            f"{self._folder} contains no state of a series. Give the folder that the series was started in. A lost "
-            "state ends a series: another one is charged."
+            f"{self._folder} contains no state of a series. Give the folder that the series was started in. If the "
+            "state is lost, the series ends, and a new series is charged again."
         )
 
     def read(self) -> tuple[Record, NightPools]:
@@ -229,8 +229,8 @@ class Store:
         """Write the files of a state on Spark to a new folder, and set the folder in the record."""
         if self._key is not None:
             raise ReleaseError(
-                "the state of a series on Spark cannot be encrypted with a key: executors would need it. Start the "
-                "series without a key, and encrypt the disk."
+                "the state of a series on Spark cannot be encrypted with a key, because executors would need the key. "
+                "Start the series without a key, and encrypt the disk."
             )
         fresh = self._folder / f"{FRAMES}{uuid.uuid4().hex}"
         fresh.mkdir(mode=0o700)

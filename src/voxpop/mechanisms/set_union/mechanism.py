@@ -213,7 +213,9 @@ class Items(Mechanism["Corpus", "Release"]):
 
         if budget is None:
             if nights is not None or ledger is not None or seed is not None:
-                raise InputError("a series is started with a budget: give it, or only the folder of a started series.")
+                raise InputError(
+                    "a series is started with a budget. Give a budget, or give only the folder of a started series."
+                )
             return Series(folder, key)
         if nights is None:
             raise InputError(

@@ -45,7 +45,7 @@ def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], see
     """Release from several data sets, each with independent noise; see `Items.release_each`."""
     named = ", ".join(plan.data_sets)
     if not isinstance(corpora, Mapping):
-        raise InputError(f"the plan is for data sets named {named}: give a dictionary with a corpus for each.")
+        raise InputError(f"the plan is for data sets named {named}. Give a dictionary with a corpus for each.")
     if set(corpora) != set(plan.data_sets):
         raise InputError(
             f"the plan is for data sets named {named}; got {', '.join(map(str, corpora)) or 'none'}. "

@@ -281,8 +281,8 @@ def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float =
     last = _boundary(lambda k: betaincc(theta, k - theta + 1, rate) > negligible, theta)
     if last - first > _MOST_POINTS:
         raise BudgetError(
-            f"a sampling rate of {rate:.3g} is too small to be accounted for: a prefix could be in doubt with up to "
-            f"{last:,} users. Raise `epsilon`, or use fewer rounds."
+            f"a sampling rate of {rate:.3g} is too small to be accounted for, because a prefix could be in doubt "
+            f"with up to {last:,} users. Raise `epsilon`, or use fewer rounds."
         )
     holders = np.arange(first, max(last, first + 1) + 1)
     survives, lost = survival(ballot, holders)

@@ -67,8 +67,8 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
         raise BudgetError(f"`rounds` must be a whole number from 1 to {_MOST_ROUNDS:,}, got {rounds}.")
     if budget.delta < 100 * PER_ROUND * rounds:
         raise BudgetError(
-            f"`delta` must be at least {100 * PER_ROUND * rounds:.2g} for {rounds} rounds, got {budget.delta:g}: "
-            "sampling without noise needs a delta above 0, and below this doubles cannot certify it. Raise `delta`."
+            f"`delta` must be at least {100 * PER_ROUND * rounds:.2g} for {rounds} rounds, got {budget.delta:g}. "
+            "Sampling without noise needs a delta above 0, and doubles cannot certify a smaller one. Raise `delta`."
         )
     estimates = _estimates(budget, rounds, words)
     close = sorted(estimates, key=lambda theta: estimates[theta][1])[:_CANDIDATES]
