@@ -82,7 +82,7 @@ def test_defaults_of_additions_equal_the_defaults_of_the_mechanism(each):
 
 @pytest.fixture
 def sales(tmp_path):
-    """Write a table with two columns of users and two columns of items."""
+    """Write a table with two user columns and two columns of items."""
     frame = pl.DataFrame(
         {
             "shop": ["north", "south"] * 600,

@@ -68,7 +68,7 @@ def test_the_order_of_the_columns_of_users_is_the_same_every_night(voxpop, tmp_p
     run = ["series", "run", "state", "1.parquet", "--items", "what", "--user"]
     assert voxpop(*run, "tenant,id").code == 0
     complaint = voxpop(*run, "id,tenant").complaint
-    assert "columns of users are id, tenant on this night and tenant, id on earlier nights" in complaint
+    assert "user columns are id, tenant on this night and tenant, id on earlier nights" in complaint
     assert voxpop(*run, "tenant,id").out.startswith("Night 2")
 
 

@@ -158,7 +158,7 @@ def test_a_first_row_can_name_the_delimiter(tmp_path, said, end):
     assert read_engine(tmp_path / "wide.csv", user="who", text="text").vocabulary.equals(corpus.vocabulary)
     commas = write(tmp_path, end.join(["sep=;", "who,text", "ann,tea"]))
     assert read_engine(commas, user="who", text="text", csv=vp.CSV(delimiter=",")).user_key.size == 1
-    with pytest.raises(SourceError, match="no column of users"):
+    with pytest.raises(SourceError, match="no user column"):
         read_engine(write(tmp_path, said), user="who", text="text")
 
 

@@ -111,7 +111,7 @@ def test_empty_files_have_no_column_of_users(tmp_path, name, content):
     packed = {"gz": gzip.compress, "bz2": bz2.compress}.get(name.rpartition(".")[2], bytes)
     (tmp_path / name).write_bytes(packed(content))
     for source in (tmp_path / name, tmp_path, io.BytesIO((tmp_path / name).read_bytes())):
-        with pytest.raises(SourceError, match="no column of users"):
+        with pytest.raises(SourceError, match="no user column"):
             users_of(source)
     write(tmp_path, ["rows.csv"], [])
     (tmp_path / "rows.json").write_text("[]")

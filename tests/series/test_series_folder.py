@@ -199,7 +199,7 @@ def test_a_user_of_any_type_can_be_removed(tmp_path, name):
 
 @pytest.mark.parametrize("user", [None, 7.0, {}, (), (None,), [1.5], 2**64, -(2**63) - 1, "\ud800"])
 def test_values_that_are_not_ids_are_rejected(tmp_path, user):
-    """A value that no column of users can have is rejected, and the message does not quote it."""
+    """A value that no user column can have is rejected, and the message does not quote it."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     with pytest.raises(InputError, match=r"must be an id in the form|does not fit into 64 bits"):
         series.remove(user)

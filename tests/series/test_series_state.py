@@ -363,7 +363,7 @@ def test_other_columns_of_users_are_rejected_on_later_nights(tmp_path, first, la
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
     series.run(night(first), night=1)
     for rows in (table, table.slice(0, 0)):
-        with pytest.raises(InputError, match=r"columns of users are .* on this night .* two budgets.* rename the"):
+        with pytest.raises(InputError, match=r"user columns are .* on this night .* two budgets.* rename the"):
             series.run(night(later, rows), night=2)
     assert series.night == 1
     renamed = pa.table({str(name): ids for name in ([first] if isinstance(first, str) else first)} | {"what": ids})

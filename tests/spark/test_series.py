@@ -134,6 +134,6 @@ def test_other_columns_of_users_are_rejected_on_later_nights(spark, tmp_path):
         options = vp.ReadOptions(partitions=partitions)
         series = vp.Items().series(tmp_path / str(partitions), BUDGET, nights=NIGHTS)
         series.run(vp.read(frame, user=["tenant", "id"], items="what", options=options), night=1)
-        with pytest.raises(InputError, match="columns of users are id, tenant on this night"):
+        with pytest.raises(InputError, match="user columns are id, tenant on this night"):
             series.run(vp.read(frame, user=["id", "tenant"], items="what", options=options), night=2)
         series.run(vp.read(frame, user=["tenant", "id"], items="what", options=options), night=2)

@@ -164,8 +164,8 @@ def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
         for level, value in zip(waiting, values, strict=True):
             bounds[level] = up(value * rounds.caps.items[level])
         waiting = [level for level in waiting if not bounds[level] <= allowed]
-        # The error of a grid decreases with the square of its step, so the next grid lowers a bound by less than a
-        # twentieth.
+        # Half the step has a quarter of the error, so the next grid lowers a bound by less than a twentieth. If a
+        # bound is too high by more than that, the next grid cannot prove it either.
         if not waiting or any(bounds[level] > allowed * 21 / 20 for level in waiting):
             break
     return d + largest(bounds.values())

@@ -197,7 +197,7 @@ def _table(given: Mapping[str, str]) -> LocalCorpus:
     from voxpop.reading.wanted import Request, Tokenizer
 
     if "source" not in given or "user" not in given:
-        raise InputError("the node config must name `source`, a file, and `user`, its column of users.")
+        raise InputError("the node config must name `source`, a file, and `user`, its user column.")
     cut: Any = given.get("tokenizer", "words")  # `read` raises an error for unknown names.
     columns: dict[str, Any] = {name: given[name] for name in COLUMNS if name in given}
     return read_here(given["source"], Request.of(user=given["user"], tokenizer=Tokenizer(cut), **columns))

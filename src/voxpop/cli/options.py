@@ -98,7 +98,8 @@ class TableArguments:
         """Return the column arguments of `voxpop.read` by name.
 
         Raises:
-            InputError: The column of users or of contents is missing. The message lists the columns of the source.
+            InputError: The user column or the column of contents is missing. The message lists the columns of the
+                source.
         """
         source = self.source(paths)
         given = {kind: getattr(self, kind) for kind in CONTENTS} | {"items": _names(self.items or [], "--items")}

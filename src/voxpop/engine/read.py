@@ -41,7 +41,7 @@ def read(
     csv: CSV | None = None,
     options: ReadOptions | None = None,
 ) -> Corpus:
-    """Read a table with a column of users and a column of their contents.
+    """Read a table with a user column and a column of their contents.
 
     The rows of a user may be in any order and in any number of files.
 
@@ -115,11 +115,11 @@ def read(
 def event_columns(
     source: Any, user: Any, csv: CSV | None, types: Mapping[str, Any], *, progress: bool | None = None
 ) -> tuple[Any, str, str]:
-    """Return the columns of users, activities and times of an event log, which have standard names.
+    """Return the user columns, activities and times of an event log, which have standard names.
 
     Args:
         source: The source, as in `read`.
-        user: The column of users that the caller named; None for the column of cases.
+        user: The user column that the caller named; None for the column of cases.
         csv: The dialect of CSV files, as in `read`.
         types: The types of columns, as in `read`.
         progress: Whether messages are shown.

@@ -144,7 +144,7 @@ class EventLog:
     """The events of one command, such as "charged", "read" and "saved". Events contain no data and no numbers of rows.
 
     Attributes:
-        facts: The facts of each event, by the name of the event.
+        facts: The facts of each event, by event name.
     """
 
     def __init__(self, log: Path | None = None) -> None:
@@ -184,5 +184,5 @@ def note(event: str, **facts: Any) -> None:
 
 
 def noted() -> dict[str, dict[str, Any]]:
-    """Return the facts of the events of the running command, by the names of the events."""
+    """Return the facts of each event of the running command, by event name."""
     return {} if (events := EVENT_LOG.get()) is None else events.facts

@@ -16,7 +16,7 @@ def rename(ids: Int32s, names: Int32s, target: Int32s) -> None:
 
 @jit
 def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
-    """Compute where each user's tokens start from the user and the end of each document.
+    """Compute the start of each user's tokens from the users and the ends of documents.
 
     Args:
         codes: int32 (documents), the user of each document.

@@ -58,7 +58,7 @@ class Corner:
     square: Fraction
 
     def sums(self, guarantees: Sequence[Guarantee]) -> dict[str, Fraction]:
-        """Return the sums over releases, by the names of the caps.
+        """Return the sum of each cap over the releases, by cap name.
 
         Args:
             guarantees: The guarantees of all releases, in any order.

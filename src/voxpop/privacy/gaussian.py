@@ -204,8 +204,9 @@ class UniqueItems:
 
     An item that only one user has must not reach the threshold, because its release would reveal that user. The
     required margin depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives
-    a positive weight to each of their items (at most `limit`) that no other user has. Otherwise items of several users
-    could also be novel. `symmetric` also requires that such items have equal weights, after any earlier results.
+    a positive weight to each of their items (at most `limit`) that no other user has. Otherwise an item
+    that other users have as well could receive weight from this user only, and its release would also reveal this user.
+    `symmetric` also requires that such items have equal weights, after any earlier results.
 
     Args:
         limit: The maximum number of items per user.

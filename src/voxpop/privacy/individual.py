@@ -90,7 +90,7 @@ class Charge:
             The number of parts of the cap that each user pays, as integers.
 
         Raises:
-            InternalError: Runs are missing.
+            InternalError: `runs` is None although there are several rates.
         """
         # A user's charge depends only on their own past and public numbers, as the induction in
         # docs/privacy/individual.md requires ("What a user pays does not depend on others").

@@ -64,7 +64,7 @@ def key_delta(noise: KeyNoise) -> Any:
 
 
 def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
-    """Return the noise with this delta. It releases a key of one user with probability `delta`.
+    """Return the noise with this delta, with which a key of only one user is released with probability `delta`.
 
     Args:
         limit: The maximum number of keys per user.

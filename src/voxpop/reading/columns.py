@@ -1,4 +1,4 @@
-"""Checks of columns. The columns of users and of texts must each have one type, and users must not be null."""
+"""Checks of columns. Each user column and each column of texts must have one type, and users must not be null."""
 
 import difflib
 from collections.abc import Callable, Iterator

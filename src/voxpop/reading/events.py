@@ -226,7 +226,7 @@ class Events:
 
         Args:
             batches: The source of each batch, the number of earlier events, and the batch of users, contents and times.
-            user: The column of users, integers or strings.
+            user: The user column, integers or strings.
             column: The column of contents.
 
         Yields:

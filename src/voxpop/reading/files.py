@@ -104,13 +104,13 @@ def check_readable(path: Path, suffix: str) -> None:
 
 
 EMPTY: Final = (
-    "{} is empty, so it has no column of users. Check the job that writes it; a table without rows must have a header."
+    "{} is empty, so it has no user column. Check the job that writes it; a table without rows must have a header."
 )
 AS_CSV: Final = 'If it is CSV, name its separator: csv=vp.CSV(delimiter=","), --delimiter "," or --delimiter tab.'
 
 
 def _check_not_empty(path: Path) -> None:
-    """Raise an error for a file without rows. Failed jobs leave such files, and they have no column of users.
+    """Raise an error for a file without rows. Failed jobs leave such files, and they have no user column.
 
     A table without rows has a header, or is the JSON array [].
 

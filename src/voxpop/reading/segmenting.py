@@ -223,7 +223,7 @@ def sentences(text: str) -> list[str]:
 
 
 def needs_dictionary(word: str) -> bool:
-    """Return whether a dictionary split this word from its text."""
+    """Return whether a word is in a script without spaces, so that only a dictionary can find it in a text."""
     return any(kind_of_character(letter) in "cd" for letter in word)
 
 

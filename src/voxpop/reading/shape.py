@@ -2,7 +2,7 @@
 
 By the lemma of docs/privacy/rows.md, the users, items, tokens and times of a row are a function of this row and of
 public declarations. Sources yield batches of possibly different types. `Shape` yields batches with one value type for
-each column of contents and times, and one family of ids for each column of users, or raises an error.
+each column of contents and times, and one family of ids for each user column, or raises an error.
 """
 
 from collections.abc import Iterable, Mapping

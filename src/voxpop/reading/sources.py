@@ -223,7 +223,7 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
         raise SourceError("there is no file, folder or pattern at the given path; check the path.")
     raise SourceError(
         f"a list of strings is read as paths, but number {number + 1} is not a file, folder or pattern. Check the "
-        "paths; if the strings are texts, pass a table with a column of users."
+        "paths; if the strings are texts, pass a table with a user column."
     )
 
 

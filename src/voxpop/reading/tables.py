@@ -137,7 +137,7 @@ def _tops(request: Request, names: list[str]) -> list[str]:
 def _column_names(source: Any) -> list[str]:
     if not hasattr(source, "columns"):
         raise InputError(
-            "a Series is one column, and a table also has a column of users. Give series.reset_index() if its index "
+            "a Series is one column, and a table also has a user column. Give series.reset_index() if its index "
             "contains the users, and a DataFrame of both columns otherwise."
         )
     return [str(name) for name in source.columns]

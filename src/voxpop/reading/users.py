@@ -64,7 +64,7 @@ def key_of(user: Any) -> int:
     """Return the key of the user with this id, a Python value. A tuple contains the values of several columns.
 
     Raises:
-        InputError: If no column of users can contain such a value.
+        InputError: If no user column can contain such a value.
     """
     if isinstance(user, Integral) and not isinstance(user, bool):
         if -(2**63) <= int(user) < 2**64:

@@ -162,7 +162,7 @@ class Counts(Addition):
         users: The noisy number of users of each gram, as int64 in the order of `rows`.
         error: The standard deviation of the noise on each number.
         plan: The public numbers of the plan.
-        guarantee: The guarantee of the counts without the release.
+        guarantee: The guarantee of the counts alone, which does not include the release.
         metadata: The operator's statements about the counts.
         counted: The release extended by the items of the public list, if there is a list.
     """

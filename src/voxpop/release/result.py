@@ -429,7 +429,7 @@ def _proved(record: Mapping[str, Any]) -> tuple[Certificate | None, list[dict[st
 
 
 def restored(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the plan, the guarantee and the metadata in a saved record by the names of the fields of a result."""
+    """Return the plan, the guarantee and the metadata in a saved record, by field name."""
     return {
         "plan": StoredPlan(dict(record["plan"]), *_proved(record)),
         "guarantee": Guarantee.from_dict(dict(record["guarantee"])),

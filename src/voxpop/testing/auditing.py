@@ -253,7 +253,7 @@ class Finding:
 
 
 AUDITED: Final[dict[str, str]] = {each.command: each.audit for each in MECHANISMS if each.audit is not None}
-"""The case of each mechanism by the name of its command, as `module:function`."""
+"""The audit case of each mechanism as `module:function`, by command name."""
 
 
 def audit(mechanism: str, trials: int = 100_000, failure_probability: float = ERROR) -> Finding:

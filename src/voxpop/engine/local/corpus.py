@@ -60,7 +60,7 @@ class LocalCorpus:
             "characters", "regex:PATTERN"). Otherwise it is the kind, or "" if it is unknown.
         keys: The columns of the items, which are public like the schema; empty for words.
         limit: The memory limit for work on the corpus; None for unlimited memory.
-        families: The family of the ids in each column of users, such as "whole numbers". It is public like the schema,
+        families: The family of the ids in each user column, such as "whole numbers". It is public like the schema,
             and "" if the source declares no type.
         alike: The private number of users with an id that differs from another id only in case or in spaces at its
             ends, or None if this number is unknown.

@@ -246,7 +246,7 @@ class NightlyPools:
 
     @staticmethod
     def of(arrays: Mapping[str, np.ndarray[Any, Any]]) -> "NightlyPools":
-        """Return the state that `arrays` returned."""
+        """Return the state from the arrays that `arrays` returned."""
         own = {name: arrays[name] for name in NightlyPools.__slots__ if name != "words"}
         size = arrays["word_starts"].size - 1
         starts, letters = (pa.py_buffer(np.ascontiguousarray(arrays[name])) for name in ("word_starts", "letters"))

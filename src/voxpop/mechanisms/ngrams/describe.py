@@ -224,7 +224,7 @@ def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
     The parts are 1 / sigma^2, which adds up over passes, or the charges if each user pays for their own passes.
     """
     parts = [{**_PARTS[run["pass"]](run), "square": run["sigma"] ** -2} for run in _runs(plan, *_PARTS)]
-    # This is the part of all adaptive rounds of length 1 together, or of its only vote.
+    # The first part covers all adaptive rounds of length 1, or the only vote if length 1 has no rounds.
     parts[0]["square"] = sum(row["scale"] ** -2 for row in rows_of_type(plan, *_FACTS))
     parts[1:] = _facts(plan).later(parts[1:], float(plan["mu_squared_later"]))
     total = sum(part["square"] for part in parts)

@@ -138,7 +138,7 @@ class ProfileMechanism(TypedMechanism):
 
         Args:
             source: The table.
-            user: The column of users.
+            user: The user column.
             text: Columns of texts.
             columns: The columns of the profile.
             joint: The combinations.
@@ -276,7 +276,7 @@ class KeyCounts(TypedMechanism):
 
         Args:
             source: The table.
-            user: The column of users.
+            user: The user column.
             joint: The columns of each set of keys.
             max_keys_per_user: A public bound on the number of keys per user.
             other_rows: Whether the other rows are measured.

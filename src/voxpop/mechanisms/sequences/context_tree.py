@@ -3,8 +3,9 @@
 Probabilities are computed from noisy counts by post-processing. From the bottom up, the counts of a node are averaged
 with the sums of its children's counts, weighted by precision. From the top down, the expected value of each count is
 the total of its context times the probability in the context that is one symbol shorter. Empirical Bayes moves each
-count towards its expected value (`kernels/shrinking.py`). Therefore, if the noise exceeds the count, the probability of
-the shorter context remains. The root has no shorter context, so the expected count of every symbol there is the mean.
+count towards its expected value (`kernels/shrinking.py`). Therefore, if the noise exceeds the count, the result is
+close to the probability in the shorter context. The root has no shorter context, so the expected count of every symbol
+there is the mean.
 """
 
 from dataclasses import dataclass, replace

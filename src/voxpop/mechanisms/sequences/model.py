@@ -207,8 +207,8 @@ class SequenceModel(Result):
         """Return the lengths of sequences, with the columns length (`max_length` means this or more), share, ...
 
         Sums over length classes agree with the released numbers. Shares within a class follow from the contexts, so the
-        error also contains their distance from equal shares within the class. Lengths of drawn sequences may differ if
-        contexts nearly determine the end.
+        error also contains their distance from equal shares within the class. The lengths of drawn sequences may have
+        other shares if contexts nearly determine the end.
         """
         return self._queries.lengths(level, length=range(1, self.max_length + 1))
 

@@ -141,14 +141,14 @@ class Series:
 
         Args:
             user: The id in the rows, as a whole number, a string, a date or another type that `voxpop.read` accepts for
-                users. Pass a tuple if the rows have several columns of users.
+                users. Pass a tuple if the rows have several user columns.
 
         Returns:
             The number of deleted items and the number of nights on which the user contributed them, or None if the
             state does not contain the user.
 
         Raises:
-            InputError: If no column of users can have such a value.
+            InputError: If no user column can have such a value.
         """
         key = key_of(user)
         with self._locked():
@@ -284,8 +284,8 @@ def _check_columns(record: Record, corpus: Engine) -> None:
     families = list(corpus.families.values()) if all(corpus.families.values()) else []
     if families and record.user_columns not in ([], names):
         raise InputError(
-            f"the columns of users are {_listed(names)} on this night and {_listed(record.user_columns)} on earlier "
-            "nights, so each user could have two budgets. All nights must have the same columns of users in the same "
+            f"the user columns are {_listed(names)} on this night and {_listed(record.user_columns)} on earlier "
+            "nights, so each user could have two budgets. All nights must have the same user columns in the same "
             "order. If only a name of a column has changed, rename the column while reading, such as SELECT login AS "
             'email in SQL or table.rename({"login": "email"}) in polars. If the ids have changed, start a new series.'
         )

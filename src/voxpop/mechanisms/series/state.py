@@ -52,7 +52,7 @@ class Record:
         started: Whether any night was run, with or without rows.
         token_source: The source of the tokens, or "" before the first night.
         keys: The names and types of the items' columns.
-        user_columns: The names of the columns of users, which are empty until a table declares their types.
+        user_columns: The names of the user columns, which are empty until a table declares their types.
         families: The families of the values in these columns.
         listed: The names of the columns of the public list; empty if the list has no columns.
         ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.

@@ -47,8 +47,8 @@ class _Everything:
     """The subset that contains every pair of kept grams, because grams that are not on the list are dropped afterwards.
 
     Attributes:
-        need: int64 by kept gram, 0.
-        estimates: int64 by kept gram, 0.
+        need: int64 by kept gram, always 0.
+        estimates: int64 by kept gram, always 0.
         single: Always False, because partners are grams.
     """
 

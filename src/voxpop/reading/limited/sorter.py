@@ -84,11 +84,13 @@ class Sorter:
 
         Args:
             limit: The memory limit, which provides the work files.
-            most: The bytes to buffer before writing, and the largest range that is sorted in memory.
+            most: The number of bytes to buffer before writing, which is also the maximum size of a range that is sorted
+                in memory.
             expected: The approximate number of bytes of all records.
-            lowest: A lower bound on the keys.
-            highest: An upper bound on the keys.
-            by: The number that determines a record's range, which is "other" if all keys are the same.
+            lowest: A lower bound on this field.
+            highest: An upper bound on this field.
+            by: The field of a head that determines the range of its record. It is "key", or "other" if all keys are the
+                same.
         """
         # If keys are spread evenly, as hashes are, a range has about half of `most` bytes.
         count = min(MOST_RANGES, max(1, -(-2 * expected // most)), highest - lowest + 1)
