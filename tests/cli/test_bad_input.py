@@ -54,7 +54,7 @@ def call(command, source="posts.parquet", columns=COLUMNS, options=None):
         (
             "posts.parquet",
             ["--user", "author"],
-            ["column of contents is missing", "--text, --tokens, --items, --sequence"],
+            ["content column is missing", "--text, --tokens, --items, --sequence"],
         ),
     ],
 )

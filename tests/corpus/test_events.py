@@ -187,7 +187,7 @@ def test_batches_of_one_kind_of_times_are_read():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"session_gap": "30min"}, InputError, "Name the column of times"),
+        ({"session_gap": "30min"}, InputError, "Name the time column"),
         ({"order": "at", "session_gap": "soon"}, InputError, "length of time"),
         ({"order": "at", "session_gap": "30min"}, InputError, "same unit"),
         ({"order": "at", "session_gap": -1}, InputError, "same unit"),

@@ -155,7 +155,7 @@ def test_floats_are_not_accepted_as_users():
 
 @pytest.mark.parametrize("given", [{}, {"text": "text", "items": "text"}])
 def test_exactly_one_content_column_is_required(given):
-    """The reader rejects calls that name no column of contents, or two of text, tokens, items and sequence."""
+    """The reader rejects calls that name no content column, or two of text, tokens, items and sequence."""
     with pytest.raises(InputError, match="exactly one"):
         read_engine(TABLE, user="who", **given)
 

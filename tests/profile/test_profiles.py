@@ -213,7 +213,7 @@ def test_columns_are_chosen_by_type_and_name():
             {"joint": [("city", "customer")], "columns": ["city"]},
             r'contains "customer"\. Choose from city',
         ),
-        ({"joint": [("city", "note")], "columns": ["city"], "text": ["note"]}, '"note", which is a column of texts'),
+        ({"joint": [("city", "note")], "columns": ["city"], "text": ["note"]}, '"note", which is a text column'),
         (
             {"joint": [("city", "city")], "columns": ["city"]},
             r'two or more .* \("city", "city"\) contains a column',

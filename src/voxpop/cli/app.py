@@ -146,7 +146,7 @@ def _nothing_missing(app: App, commands: Any, arguments: Any) -> None:
     source, contents = found["SOURCE"], [f"--{kind}" for kind in CONTENTS]
     no_source, no_contents = not source and not found["--sql"], not any(found[name] for name in contents)
     finds = commands[0] != "sequences" or found["--alphabet"] == [_FIND]
-    # An event log needs no column of contents, and its cases may be the users.
+    # An event log needs no content column, and its cases may be the users.
     logged = no_contents and not no_source and (not source or is_event_log(source, cases=not found["--user"]))
     missing = {
         "SOURCE (files or folders)": no_source,
@@ -291,7 +291,7 @@ def profile(
 ) -> None:
     """Release the values of all columns of a table that many users share, with noisy counts.
 
-    --text names the columns of texts, separated by commas. The plan is printed before anything runs. With --joint and
+    --text names the text columns, separated by commas. The plan is printed before anything runs. With --joint and
     no other columns, the result contains the keys of the named columns with their counts, as GROUP BY does.
 
     Example: `voxpop profile orders.parquet --user customer --text comment --epsilon 2 --delta 1e-7 -o profile`

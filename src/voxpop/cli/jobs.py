@@ -396,7 +396,7 @@ QUESTIONS = (
     ("", "source", "Files with the private table", None),
     ("table", "user", "Column that identifies the user", None),
     ("table", "", "Kind of contents (text, tokens, items or sequence)", "text"),
-    ("budget", "epsilon", "Epsilon: at most 1 is strict, at most 10 reasonable", "1"),
+    ("budget", "epsilon", "Epsilon (values up to 1 are strict, and values up to 10 are reasonable)", "1"),
     (
         "budget",
         "delta",

@@ -33,12 +33,12 @@ class TableArguments:
     Attributes:
         user: Column that identifies the user; required. For a key of several columns, repeat the option or separate the
             names with commas.
-        text: Column of texts, which are split into words.
+        text: Text column, which is split into words.
         tokens: Column of lists of words.
         items: Column of items, or of lists of items. For a composite key, repeat the option or separate the names with
             commas.
         sequence: Column of ordered lists, or of single events with --order.
-        order: Column of times. Each row is then one event.
+        order: Time column. Each row is then one event.
         session_gap: Longest pause within a sequence, such as 30min.
         types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
         tokenizer: Method to split texts: words, whitespace, characters or regex:PATTERN.
@@ -98,7 +98,7 @@ class TableArguments:
         """Return the column arguments of `voxpop.read` by name.
 
         Raises:
-            InputError: The user column or the column of contents is missing. The message lists the columns of the
+            InputError: The user column or the content column is missing. The message lists the columns of the
                 source.
         """
         source = self.source(paths)
@@ -110,7 +110,7 @@ class TableArguments:
             raise missing_column("--user is missing. Name the column that identifies the user.", source)
         options = ", ".join(f"--{kind}" for kind in given)
         if not contents:
-            raise missing_column(f"The column of contents is missing. Name it with one of {options}.", source)
+            raise missing_column(f"The content column is missing. Name it with one of {options}.", source)
         if len(contents) > 1:
             raise InputError(f"Give only one of {options}; got {' and '.join(f'--{kind}' for kind in contents)}.")
         return {"user": _names(self.user), **contents}
@@ -229,9 +229,9 @@ class SpendArguments:
     """The privacy budget.
 
     Attributes:
-        epsilon: Privacy budget, above 0; required. At most 1 is strict, at most 10 reasonable.
-        delta: Largest probability that an item of only one user, and of no public list, is released, such as 1e-7.
-            Required, except for models of sequences with a known alphabet.
+        epsilon: Privacy budget, above 0; required. Values up to 1 are strict, and values up to 10 are reasonable.
+        delta: Largest probability of releasing an item that only one user has and no public list contains, such as
+            1e-7. Required, except for models of sequences with a known alphabet.
     """
 
     epsilon: float | None = None

@@ -14,7 +14,7 @@ QUERY, DATABASE_FILES = (
 )
 
 CONTENTS = ("text", "tokens", "items", "sequence")
-"""The options that name the column of contents."""
+"""The options that name the content column."""
 
 
 def check_path(path: str) -> None:

@@ -53,15 +53,15 @@ def read(
             cluster (docs/guides/spark.md). docs/guides/reading.md lists all sources.
         user: The name of the column that identifies the user of a row, or a list of several columns. `user.id` is the
             field `id` of the column `user`. A row without a user raises an error, or is skipped with
-            `vp.ReadOptions(missing_users="drop")`. If no column of contents is given, the source is an event log (XES,
+            `vp.ReadOptions(missing_users="drop")`. If no content column is given, the source is an event log (XES,
             OCEL or a table). In this case, the columns with the standard names of activities and times are read.
-            Without `user`, the column of cases is also read, so that each case is protected as one user.
-        text: The name of a column of texts, which `tokenizer` splits into tokens. A null is an empty text.
+            Without `user`, the case column is also read, so that each case is protected as one user.
+        text: The name of a text column, which `tokenizer` splits into tokens. A null is an empty text.
         tokens: The name of a column of lists of tokens, in order.
         items: The name of a column of unordered items, with one item or a list in each row. Nulls are skipped. A list
             of columns combines their values into one item. Releases return items with the types of these columns.
         sequence: The name of a column of ordered lists. With `order`, it is the name of a column of single events.
-        order: The name of a column of times. Each row is then an event, and a user's events in this order are the
+        order: The name of a time column. Each row is then an event, and a user's events in this order are the
             user's sequence. Events with the same time are in the order of their bytes. Null events are skipped.
         session_gap: The longest pause within a sequence, such as "30min", or a number if `order` is a column of
             numbers. A longer pause starts a new sequence.
@@ -119,7 +119,7 @@ def event_columns(
 
     Args:
         source: The source, as in `read`.
-        user: The user column that the caller named; None for the column of cases.
+        user: The user column that the caller named; None for the case column.
         csv: The dialect of CSV files, as in `read`.
         types: The types of columns, as in `read`.
         progress: Whether messages are shown.
@@ -134,13 +134,13 @@ def event_columns(
             "only in a source with a schema, such as a file or a table."
         )
     found = standard_columns(schema, cases=user is None)
-    # These standard names reveal no data. The message also shows that no column of texts was named.
+    # These standard names reveal no data. The message also shows that no text column was named.
     message = f'Read as an event log: sequence="{found["sequence"]}", order="{found["order"]}".'
     if user is None:
         user = found["user"]
         message += (
             f' Its cases are in the column "{user}", and each case is protected as one user. If a person may have '
-            "several cases, name the column of persons with user=."
+            "several cases, pass the column that identifies persons as user=."
         )
     tell(message, progress)
     return user, found["sequence"], found["order"]

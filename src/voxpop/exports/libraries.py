@@ -223,7 +223,7 @@ def _folding(reading: str, *, addresses: bool = False) -> list[Any]:
 
     Args:
         reading: The name of the tokenizer.
-        addresses: Whether addresses remain.
+        addresses: Whether URLs remain in the texts.
     """
     from tokenizers import Regex, normalizers
 

@@ -337,8 +337,8 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
         total = 0.0
         lost = 0.0
         for offset in range(size):
-            # The squares of gaps are measured in weight. `lost` is the rounding error, which is added back (Kahan,
-            # 1965).
+            # The squares of gaps are measured in units of weight. `lost` is the rounding error, which is added back
+            # (Kahan, 1965).
             gap = (cutoff - histogram[items[begin + offset]]) / unit
             term = gap * gap - lost
             raised = total + term

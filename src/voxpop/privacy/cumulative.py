@@ -397,7 +397,7 @@ class ScoreStep(Opening):
     """The noise of one round, and the scores at which items are released or dropped.
 
     Attributes:
-        sigma: The standard deviation of the noise, in weight.
+        sigma: The standard deviation of the noise, in units of weight.
         unit: The number of units of the grid in a weight of 1.
         cell: The number of units in a cell. Noisy weights are whole numbers of cells.
         part: The factor by which the noisy weight, in standard deviations of its noise, enters the score.

@@ -417,7 +417,7 @@ class CellNoise(Opening):
     """Weights with Gaussian noise, in whole cells, computed by `noisy_cells`.
 
     Attributes:
-        sigma: The standard deviation, in weight.
+        sigma: The standard deviation, in units of weight.
         unit: The number of units of the grid in a weight of 1.
         cell: The number of units of the grid in a cell.
         secret: The source of the bits.

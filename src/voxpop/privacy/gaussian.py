@@ -338,7 +338,7 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
         sensitivity: The bound on a user's weights in `novelty.norm`.
 
     Returns:
-        The threshold, in weight.
+        The threshold, in units of weight.
 
     Example:
         >>> hundred = UniqueItems(limit=100, shape="symmetric", least=0.1, norm=2)
@@ -364,7 +364,7 @@ def release_probability(
         novelty: The weights that the weighting allows.
         noise: The kind of noise.
         scale: The noise scale.
-        threshold: The threshold, in weight.
+        threshold: The threshold, in units of weight.
         sensitivity: The bound on a user's weights in `novelty.norm`.
 
     Returns:

@@ -125,7 +125,7 @@ class Charge:
         """
         # kappa = S - 1 is the maximum that the rounding errors of all users add to a distance, rounded up.
         rounding = self.sensitivity - 1.0 + 2.0**-52 if self.sensitivity > 1.0 else 0.0
-        # Shape (users,), in weight: r = S sqrt(costs / cost) - kappa, so r + kappa <= S sqrt(costs / cost).
+        # Shape (users,), in units of weight: r = S sqrt(costs / cost) - kappa, so r + kappa <= S sqrt(costs / cost).
         radius = self.sensitivity * np.sqrt(costs / self.cost) * (1.0 - 2.0**-49) - rounding
         # Round down, because the payment covers any smaller effect.
         steps = np.floor(np.clip(radius, 0.0, MOST_BOUND) * BOUND_STEPS)

@@ -77,7 +77,7 @@ def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest
         cases: The cases of novel items.
         epsilon: The epsilon of the guarantee.
         sigma: The standard deviation of the noise.
-        threshold: The threshold, in weight.
+        threshold: The threshold, in units of weight.
         mu_rest: The total mu of other Gaussian releases, which must be about known items.
 
     Returns:
@@ -103,7 +103,7 @@ def joint_delta(
         novelty: The weights that the weighting allows, not of shape `any`.
         epsilon: The epsilon of the guarantee.
         sigma: The standard deviation of the noise.
-        threshold: The threshold, in weight.
+        threshold: The threshold, in units of weight.
         sensitivity: The l2-sensitivity of all weights together.
         mu_rest: The total mu of other Gaussian releases, which must be about known items.
 
@@ -301,7 +301,7 @@ def threshold_delta(
         noise: `gaussian` or `laplace`.
         epsilon: The epsilon of the guarantee.
         scale: The scale of the noise.
-        threshold: The threshold, in weight.
+        threshold: The threshold, in units of weight.
         sensitivity: The bound on how much one user changes all weights together, in the norm of `novelty`.
         mu_rest: The total mu of other Gaussian releases, which must be about known items (only for Gaussian noise).
 

@@ -41,8 +41,8 @@ class Bounding(Stated):
         name: "policy-gaussian", "policy-laplace", "weighted" or "count"; in adaptive rounds "capped".
         norm: The norm in which a user's weights have length 1; 1 for Laplace noise and 2 for Gaussian noise.
         limit: The maximum number of items per user.
-        bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the units below).
-        cutoff: The weight, in units, above which items get no more weight; 0 for weightings without a cutoff.
+        bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the grid units below).
+        cutoff: The weight, in grid units, above which items get no more weight; 0 for weightings without a cutoff.
         bound: The largest change of the histogram by one user: 1, or 4 if users have individual
             sensitivities.
     """
@@ -63,8 +63,8 @@ class Threshold(Stated):
     Attributes:
         bounding: The bound on each user.
         noise: "gaussian" or "laplace".
-        scale: The sigma of Gaussian noise or the b of Laplace noise, in weight.
-        threshold: The threshold, in units of the grid.
+        scale: The sigma of Gaussian noise or the b of Laplace noise, in units of weight.
+        threshold: The threshold, in grid units.
     """
 
     bounding: Bounding
@@ -80,8 +80,8 @@ class Round(Stated):
 
     Attributes:
         bounding: The bound on each user. All rounds have the same caps.
-        sigma: The standard deviation of the noise, in weight.
-        cell: The size of a cell, in units. Noisy weights are whole multiples of this size.
+        sigma: The standard deviation of the noise, in units of weight.
+        cell: The size of a cell, in grid units. Noisy weights are whole multiples of this size.
         mu: The shift of the noisy weight by a weight of 1, in standard deviations, for which the round is charged. It
             is at least sensitivity / sigma.
         part: The factor by which the noisy weight, in standard deviations, enters the score.
@@ -378,11 +378,11 @@ class NightsProof(Stated):
     Attributes:
         square: The mu^2 that each user may spend in all nights together.
         pool: The maximum number of items per user in all nights.
-        bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the units below).
-        cell: The number of units in a cell of noisy weights.
+        bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the grid units below).
+        cell: The number of grid units in a cell of noisy weights.
         costs: The charge of each night, in multiples of 2^-40 of the whole budget.
-        sigmas: The standard deviation of the noise of each night, in weight.
-        cutoffs: The weight, in units, above which items get no more weight, by night.
+        sigmas: The standard deviation of the noise of each night, in units of weight.
+        cutoffs: The weight, in grid units, above which items get no more weight, by night.
         factors: The factor of a noisy weight, in cells, in the score of each night.
         thresholds: The score at which an item is released, by night. An item of a public list has levels instead.
         known: The levels that decide items of a public list; None without a list.

@@ -321,7 +321,7 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
 
     Args:
         weights: int64, the weights, in units.
-        sigma: The standard deviation of the noise, in weight.
+        sigma: The standard deviation of the noise, in units of weight.
         unit: The number of units in a weight of 1.
         cell: The number of units in a cell.
         draws: uint64 (weights, 2), uniform bits from `Secret.draws`.

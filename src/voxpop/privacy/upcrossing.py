@@ -133,7 +133,7 @@ class NightReading(Opening):
     Attributes:
         number: The number of the night.
         factor: The factor of the noisy weight in the score.
-        sigma: The standard deviation of the noise, in weight.
+        sigma: The standard deviation of the noise, in units of weight.
         unit: The number of units of the grid in a weight of 1.
         cell: The number of units of the grid in a cell.
         secret: The source of the bits.

@@ -1,4 +1,4 @@
-"""Checks of columns. Each user column and each column of texts must have one type, and users must not be null."""
+"""Checks of columns. Each user column and each text column must have one type, and users must not be null."""
 
 import difflib
 from collections.abc import Callable, Iterator
@@ -203,7 +203,7 @@ def valid_text(texts: pa.Array, where: str, name: str) -> pa.Array:
 
 
 def text_column(texts: pa.Array, where: str) -> pa.Array:
-    """Return a column of texts as large_string.
+    """Return a text column as large_string.
 
     Raises:
         ColumnError: If the column has another type.

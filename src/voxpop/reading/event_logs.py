@@ -30,11 +30,11 @@ ATTRIBUTES = "The names of attributes of traces begin with `case:`, as in case:c
 
 
 def standard_columns(names: Iterable[str], *, cases: bool = True) -> dict[str, str]:
-    """Return the columns of cases, activities and times. The keys are the arguments of `voxpop.read` for these columns.
+    """Return the case, activity and time columns. The keys are the arguments of `voxpop.read` for these columns.
 
     Args:
         names: The names of all columns.
-        cases: Whether to include the column of cases.
+        cases: Whether to include the case column.
 
     Raises:
         InputError: If one of these columns is missing, or two columns have the same standard name.

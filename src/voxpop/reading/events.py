@@ -193,7 +193,7 @@ def check_events(kind: str, order: Any, session_gap: Any) -> None:
     """
     if order is None:
         if session_gap is not None:
-            raise InputError("session_gap= cuts events in order of time. Name the column of times as order=.")
+            raise InputError("session_gap= cuts events in order of time. Name the time column as order=.")
         return
     if kind != "sequence" or not isinstance(order, str):
         raise InputError("order= applies only to sequence=. Remove it, or read the events with sequence=.")
@@ -207,7 +207,7 @@ class Events:
     """The rule that converts events to sequences.
 
     Attributes:
-        order: The column of times.
+        order: The time column.
         session_gap: The longest pause within a session. By default, each user has one sequence.
         limit: The memory limit.
         kind: The kind of times that are strings; see `kind_of_times`. By default, the first row determines it.
@@ -227,7 +227,7 @@ class Events:
         Args:
             batches: The source of each batch, the number of earlier events, and the batch of users, contents and times.
             user: The user column, integers or strings.
-            column: The column of contents.
+            column: The content column.
 
         Yields:
             The same for each new batch. It has two columns, the user and one of the user's sequences. A user's

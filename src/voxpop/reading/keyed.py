@@ -31,7 +31,7 @@ class KeyedRows:
         dropped: The number of rows that were dropped because they have no user.
         doubtful: The number of rows that were kept although the user is spelled like a missing value.
         user: The new name of the user column.
-        content: The new name of the column of contents.
+        content: The new name of the content column.
     """
 
     def __init__(self, request: Request) -> None:

@@ -1,8 +1,8 @@
 """The items of a corpus as columns with names and types, and the conversion between rows and items.
 
-An item of one column is the column's value as this module spells it. An item of several columns joins the spellings of
-their values with bars. A backslash precedes each bar and backslash within a spelling, so two keys never become one
-item.
+An item of one column is the column's value as this module spells it. An item of several columns consists of the
+spellings of their values, separated by bars. A backslash precedes each bar and backslash within a spelling, so two keys
+never become one item.
 """
 
 import re
@@ -447,7 +447,7 @@ NO_KEYS: Final = Keys()
 
 
 def spelled_rows(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.LargeStringArray:
-    """Return each row as one string, which joins the spellings of its columns, or null if one of them is null."""
+    """Return each row as one string of the spellings of its columns, separated by bars, or null if a column is null."""
     texts = [spelled(column, name) for column, name in zip(columns, names, strict=True)]
     return texts[0] if len(texts) == 1 else joined_texts(texts)
 

@@ -2,7 +2,7 @@
 
 By the lemma of docs/privacy/rows.md, the users, items, tokens and times of a row are a function of this row and of
 public declarations. Sources yield batches of possibly different types. `Shape` yields batches with one value type for
-each column of contents and times, and one family of ids for each user column, or raises an error.
+each content column and time column, and one family of ids for each user column, or raises an error.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ class Shape:
     Null declares no type, and a dictionary has the type of its values.
 
     Attributes:
-        kinds: The value types of the columns of contents and times, by name.
+        kinds: The value types of the content and time columns, by name.
         families: The families of the values of each column, by name.
     """
 

@@ -404,7 +404,7 @@ def single_tokens(reading: str) -> Callable[[pa.LargeStringArray], pa.LargeStrin
     def of_words(texts: pa.LargeStringArray) -> pa.LargeStringArray:
         interner = WordInterner()
         ids, ends = interner.cut(texts)
-        # Each text ends with -1, so a single token is one of two numbers.
+        # The numbers of each text end with -1, so a text with a single token has two numbers.
         starts, sizes = ends[:-1], np.diff(ends)
         return interner.vocabulary().take(int64_array(ids[starts[sizes == 2]]))
 

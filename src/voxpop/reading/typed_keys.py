@@ -1,9 +1,9 @@
 """Conversion of rows to typed keys. Each value of a column, word of a text and joint value becomes one token.
 
-A key belongs to a set, which is a column or several columns jointly. The token of a key joins the number of the set and
-the spelled values with bars, like composite items (`voxpop.reading.keys`). Bars and backslashes in values are escaped,
-and all keys of a set have the same number of values, so no two keys have the same token. Tokens need no names and types
-of columns, because sets are numbered in the order of the public schema.
+A key belongs to a set, which is a column or several columns jointly. The token of a key consists of the number of the
+set and the spelled values, separated by bars, like composite items (`voxpop.reading.keys`). Bars and backslashes
+in values are escaped, and all keys of a set have the same number of values, so no two keys have the same token. Tokens
+need no names and types of columns, because sets are numbered in the order of the public schema.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ class TypedKeys:
 
     Attributes:
         columns: The names and types of the columns. Texts have the type string.
-        texts: The names of the columns of texts, which have their words as keys.
+        texts: The names of the text columns, which have their words as keys.
         joint: The combinations of names of columns that are also released jointly.
         alone: Whether only the combinations are keys. In this case, they may have one column.
 
@@ -90,7 +90,7 @@ class TypedKeys:
         keyed = [each.name for each in self.columns if each.name not in self.texts]
         for name in names:
             if name in self.texts:
-                return f'contains "{name}", which is a column of texts. Remove it'
+                return f'contains "{name}", which is a text column. Remove it'
             if name not in keyed:
                 return f'contains "{name}". Choose from {", ".join(keyed[:20]) or "none"}'
         if len(set(names)) < len(names):

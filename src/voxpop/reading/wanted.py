@@ -148,7 +148,7 @@ class Request:
 
         Args:
             user: One column or several.
-            text: The column of texts. Exactly one of text, tokens, items and sequence must be given (see
+            text: The text column. Exactly one of text, tokens, items and sequence must be given (see
                 `voxpop.read`).
             tokens: The column of lists of tokens.
             items: One column or several.
@@ -157,7 +157,7 @@ class Request:
             more: Further fields of this class.
 
         Raises:
-            InputError: If the number of columns of contents is not one, or the arguments do not fit together.
+            InputError: If the number of content columns is not one, or the arguments do not fit together.
         """
         columns = {"text": text, "tokens": tokens, "items": items, "sequence": sequence}
         given = [(kind, names) for kind, names in columns.items() if names is not None]

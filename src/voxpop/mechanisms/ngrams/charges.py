@@ -175,7 +175,7 @@ def dense_share(worths: Sequence[float], ratio: float) -> float:
 
     Args:
         worths: The worth of this length and of each longer length.
-        ratio: The ratio of the shares from length to length.
+        ratio: The ratio of the share of each length to the share of the length before it.
     """
     share = worths[0] / fsum(worth * ratio**number for number, worth in enumerate(worths))
     return min(1.0, max(share, tuned.LEAST_SHARE / len(worths)))

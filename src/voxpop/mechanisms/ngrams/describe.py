@@ -306,7 +306,7 @@ def _words_text(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _share_text(plan: Mapping[str, Any]) -> list[str]:
-    """Return the line about the share of the budget for words, unless it was fixed in advance."""
+    """Return the line about the share of the budget for words, or no line if all phrases have one word."""
     if plan["max_length"] == 1:
         return []
     if plan["share_of_words"] is not None:

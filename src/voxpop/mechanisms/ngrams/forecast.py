@@ -111,8 +111,8 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
     Args:
         candidates: All candidates.
         forecast: The forecast of these candidates.
-        least: The lowest forecast of the second band, in weight. Each further band begins at twice the lowest forecast
-            of the preceding band.
+        least: The lowest forecast of the second band, in units of weight. Each further band begins at twice the
+                lowest forecast of the preceding band.
         joined: The candidates, including candidates that passed a screening vote.
     """
     sets, level = [candidates], forecast.level_of(least)
@@ -138,8 +138,8 @@ def pruned(
         forecast: The forecast of the valid candidates.
         released: The number of released grams of the preceding length.
         length: The number of tokens in those grams.
-        least: The forecast, in weight, below which candidates were not worth a vote at the preceding length, or 0 if it
-            is unknown.
+        least: The forecast, in units of weight, below which candidates were not worth a vote at the preceding length,
+                or 0 if it is unknown.
         threshold_of: The threshold as a function of the number of candidates.
     """
     enough = breadth_after(length) * released

@@ -95,7 +95,7 @@ def _after_measurement(state: State, sigma: float, outcome: Outcome) -> State:
     def threshold_of(count: int) -> float:
         return voting.threshold(charge.sigma, before, max(count, 1))
 
-    # `least` is in sigma, but the forecast is in weight.
+    # `least` is in units of sigma, but the forecast is in units of weight.
     likely = pruned(forecast, before, length - 1, state.least * charge.sigma, threshold_of)
     vote = voting.charged(setting, charge.sigma, threshold_of(likely.count), charge.square)
     screening = charges.screening(length) if valid.count > likely.count else None

@@ -139,7 +139,7 @@ class ProfileMechanism(TypedMechanism):
         Args:
             source: The table.
             user: The user column.
-            text: Columns of texts.
+            text: Text columns.
             columns: The columns of the profile.
             joint: The combinations.
             counts: Whether counts and cover are released.
@@ -408,7 +408,7 @@ def profile(
         source: A table, as for `voxpop.read`.
         user: The column or columns that identify the user of a row.
         budget: The budget of the whole profile.
-        text: The columns of texts. Their words are released.
+        text: The text columns. Their words are released.
         columns: The columns of the profile. By default, these are all columns with a declared type of strings,
             integers, booleans or dates, except columns with a name that ends like an identifier, such as `order_id`.
             The default does not depend on the values.

@@ -87,7 +87,7 @@ def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: flo
     Args:
         weighting_rule: The weighting.
         setting: The limit, norm and grid that were charged.
-        cutoff: The cutoff, in weight.
+        cutoff: The cutoff, in units of weight.
 
     Raises:
         BudgetError: The cutoff is too high for integer weights on that grid.
