@@ -95,7 +95,7 @@ LIMIT, EDGES = 2, (2, 3, 4)
 
 
 def parts_of(users, monkeypatch):
-    """Return n1, n2, the sizes, and the counts of users with more keys, from a release without noise."""
+    """Return n1, n2, the sizes, and the counts of users with three or more keys, from a release without noise."""
     found = []
     monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
     monkeypatch.setattr(gates, "PartNumbers", lambda parts, secret, purpose: Seen(found))
@@ -158,21 +158,21 @@ def test_no_user_changes_more_than_the_charge_of_the_part(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_detects_users_of_two_keys_who_count_twice(monkeypatch):
-    """The mutant also counts users with two keys among users with more keys."""
+    """The mutant also counts users with two keys among users with three or more keys."""
     monkeypatch.setattr(LocalCorpus, "with_more", lambda corpus, items, real=LocalCorpus.with_more: real(corpus, 1))
     assert worst_parts(monkeypatch)[0][2:4].min() > 0
 
 
 @pytest.mark.slow
 def test_the_search_detects_users_of_many_keys_who_find_keys(monkeypatch):
-    """The mutant adds users with more keys to the numbers that determine the released keys."""
+    """The mutant adds users with three or more keys to the numbers that determine the released keys."""
     monkeypatch.setattr(gates, "PART_WEIGHTS", (0, 1 << 31, 1, 1))
     assert worst_parts(monkeypatch)[0][1] > 0
 
 
 @pytest.mark.slow
 def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
-    """The mutant counts all released keys of users with more keys."""
+    """The mutant counts all released keys of users with three or more keys."""
     real = gates.KeysGate.more
 
     def unlimited(gate, limit):
@@ -191,7 +191,7 @@ def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_detects_users_who_weigh_more_than_one(monkeypatch):
-    """The mutant weighs a user with more keys twice for each key."""
+    """The mutant weighs a user with three or more keys twice for each key."""
     monkeypatch.setattr(gates, "WholeShares", lambda shares: WholeShares((0, 2) if shares == (0, 1) else shares))
     assert worst_parts(monkeypatch)[0][4] > 0
 

@@ -330,7 +330,7 @@ def test_the_gate_of_parts_rejects_other_steps():
 def test_most_users_of_one_key_run_in_parts(tmp_path):
     """Keys, counts, bounds, transcript and saved files belong to the entry of parts.
 
-    Users with more keys are counted.
+    Users with three or more keys are counted.
     """
     table = mostly_one()
     found = vp.profile(table, user="who", joint=[("city",)], budget=BUDGET, options=QUIET)
@@ -348,7 +348,7 @@ def test_most_users_of_one_key_run_in_parts(tmp_path):
 
 
 def test_users_needed_belong_to_the_entry_that_ran():
-    """A released plan has the numbers of its own entry, and users with more keys never release a key in parts."""
+    """A released plan has the numbers of its own entry. In parts, users with three or more keys never release a key."""
     plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)
     found = [
         [plan.ran(each, None, 3 * (each == 3) or None).users_needed(0.9, per_user=n) for n in (1, 2, 3)]
@@ -373,7 +373,7 @@ def test_the_probability_of_release_in_parts_follows_from_the_noise():
 
 
 def test_parts_without_a_released_key_end():
-    """If no key reaches the threshold, users with more keys are not counted."""
+    """If no key reaches the threshold, users with three or more keys are not counted."""
     gate, engine, _ = opened()
     gate.classes(engine)
     gate.choose(3)
@@ -540,7 +540,7 @@ def test_budgets_without_a_threshold_are_rejected():
 
 
 def test_the_choice_is_as_accurate_as_noise_allows():
-    """Classes below the noise count as empty unless fewer users with more keys are plausible."""
+    """Classes below the noise count as empty unless fewer users with three or more keys are plausible."""
     assert assumed_users([4000, 30, -20, 9], 20.0) == [4000.0, 0.0, 0.0, 0.0]
     assert assumed_users([2600, 963, 298, 139], 20.0) == [2600.0, 963.0, 298.0, 139.0]
     # A class that is not visible on its own continues a tail ...

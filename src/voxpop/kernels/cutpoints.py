@@ -48,7 +48,7 @@ def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> i
 
 @jit
 def _at_price(reached: Int64s, below: int, each: float, chances: Floats, charge: float) -> Any:
-    """Return a band's cutpoint, its number of released grams, and the number of spurious grams that it may add."""
+    """Return a band's cutpoint, its number of released grams, and the number of spurious grams that it may release."""
     taken = _best(reached, each * (below + 1), chances, charge)
     loosest = _loosest(reached, each * below, chances, charge)
     released, spurious = 0.0, each * below * chances[loosest] if loosest < chances.size else 0.0

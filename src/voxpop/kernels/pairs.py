@@ -26,7 +26,7 @@ number of names. A slot contains the number of a name plus 1, or 0 if it is empt
 
 @jit
 def _first_slot(name: Any, shift: np.uint64) -> Any:
-    """Return the first slot in the search for a name."""
+    """Return the slot at which the search for a name begins."""
     mixed = np.uint64(name) * _SPREAD
     # Both halves of a name must influence the slot. Therefore upper bits are shifted down, and a second product spreads
     # them.

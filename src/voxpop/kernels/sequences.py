@@ -113,7 +113,7 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
     Returns:
         The keys (node * width + symbol) and the counts of the pairs.
     """
-    # `nodes` is also the output: the number of the pair replaces the node.
+    # `nodes` is also the output, in which the number of the pair replaces the node.
     return count_pairs(symbols, nodes, depth, width, nodes)
 
 

@@ -96,8 +96,8 @@ class KeyParts(Stated):
     Attributes:
         rate: The rate of the noise on y2. The noise on y1 has twice this rate, and every part spends twice this rate.
         threshold: The smallest 2 y1 + y2 of a released key.
-        sizing: The rate of the noise on the number of users with more keys, in classes by their number of released
-            keys.
+        sizing: The rate of the noise on the number of users with three or more keys, in classes by their number of
+            released keys.
     """
 
     rate: Fraction
@@ -105,5 +105,5 @@ class KeyParts(Stated):
     sizing: Fraction
 
     def rate_of_more(self, limit: int) -> Fraction:
-        """Return the rate of the noise on the counts of users with more keys, if each user has this limit."""
+        """Return the rate of the noise on the counts of users with three or more keys, if each user has this limit."""
         return (2 * self.rate - self.sizing) / limit

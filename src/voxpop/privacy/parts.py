@@ -3,7 +3,7 @@
 Each part spends all of epsilon. The proof is in docs/privacy/keys.md.
 
 The users with one key and the users with two keys give two noisy numbers per key, y1 and y2, and a key is released if 2
-y1 + y2 reaches a threshold. Users with more keys contribute only to the counts of released keys.
+y1 + y2 reaches a threshold. Users with three or more keys contribute only to the counts of released keys.
 """
 
 from dataclasses import dataclass, replace
@@ -29,8 +29,8 @@ PART_BITS: Final = 31
 machines and are at most 2^61.
 """
 PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
-"""The weight that a user adds to each key, by the user's number of keys. The last entry applies to all users with more
-keys.
+"""The weight that a user adds to each key, by the user's number of keys. The last entry applies to all users with three
+or more keys.
 """
 LEAST_THRESHOLD: Final = 3
 """The formula for keys with a single user assumes that such a key does not reach the threshold without noise."""
@@ -67,7 +67,7 @@ def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
 
     Args:
         whole: The epsilon of every part.
-        sizing: The part of epsilon that users with more keys spend on the choice of their limit.
+        sizing: The part of epsilon that users with three or more keys spend on the choice of their limit.
         delta: The delta for keys that only one user has.
     """
 
@@ -85,7 +85,13 @@ def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
 
 
 def parts_probabilities(parts: KeyParts, limit: int, reach: int) -> Floats:
-    """Return the probabilities of the noise on a count, from -reach to reach, for a limit on users with more keys."""
+    """Return the probabilities of the total noise on a count, from -reach to reach.
+
+    Args:
+        parts: The noise of the entry.
+        limit: The maximum number of released keys that count per user with three or more keys.
+        reach: The largest absolute value of the noise.
+    """
     place, found = np.abs(np.arange(-reach, reach + 1)), np.ones(1)
     for rate in (2 * parts.rate, parts.rate, parts.rate_of_more(limit)):
         q = np.exp(-float(rate))

@@ -289,7 +289,7 @@ class Counts(Addition):
         """Return the noisy number of users of an item or gram, given as in `item in release`.
 
         Raises:
-            KeyError: If it was not released.
+            KeyError: If the item or gram was not released.
         """
         keys = self.grams.keys
         if keys is not None and keys.columns:
@@ -303,7 +303,7 @@ class Counts(Addition):
         """Return the noisy number of users who have the gram with these tokens.
 
         Raises:
-            KeyError: If it was not released.
+            KeyError: If the item or gram was not released.
         """
         return self._by_gram[gram]
 

@@ -226,7 +226,7 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
     again, numbers = plan.certificate.to_dict(), certificate.to_dict()
     for each in (again, numbers):
         for proof in (each["numbers"], each["numbers"].get("rounds", {})):
-            if isinstance(proof, dict) and "choice" in proof:  # Heavy hitters have a number of rounds.
+            if isinstance(proof, dict) and "choice" in proof:  # otherwise `rounds` is a setting
                 proof.pop("rounds", None)
         each["numbers"].pop("chosen", None)
     return [] if _same(_in_doubles(again), _in_doubles(numbers)) else ["the certificate"]

@@ -236,7 +236,7 @@ class Bands:
     def sizes(self) -> Int64s:
         """Return int64 (bands), the number of candidates in each band."""
         counts = np.array([each.count for each in self.sets], np.int64)
-        # The sets are nested, so a band is a set without the next set.
+        # The sets are nested, and a band contains the candidates of one set that are not in the next set.
         sizes = np.asarray(counts - np.append(counts[1:], 0))
         if self.joined is None:
             return sizes

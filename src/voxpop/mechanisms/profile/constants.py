@@ -56,9 +56,9 @@ SHARE_OF_FEW: Final = 0.5
 two keys, is at least this number. With a smaller share, rounds release more keys.
 """
 SHARE_OF_SIZES: Final = 0.05
-"""The share of epsilon that users with more keys spend on the choice of their limit."""
+"""The share of epsilon that users with three or more keys spend on the choice of their limit."""
 SIZE_EDGES: Final = (2, 3, 4, 5, 6, 8, 11)
-"""The lower bound of each class of users with more keys except the first, in released keys per user."""
+"""The lower bound of each class of users with three or more keys except the first, in released keys per user."""
 SIZES_HELD: Final = (1, 2, 3, 4, 5, 6.4, 9, 15)
 """The number of released keys that is assumed for users of each of these classes."""
 SIZE_SURE: Final = (2.0, 2.0, 2.0, 2.0, 2.5, 3.5, 4.5, 5.0)
@@ -66,7 +66,7 @@ SIZE_SURE: Final = (2.0, 2.0, 2.0, 2.0, 2.5, 3.5, 4.5, 5.0)
 evidence, because its noise is large for every key.
 """
 MORE_LIMITS: Final = (1, 2, 3, 4, 5, 6, 8, 10, 15)
-"""The possible limits on the number of released keys for which a user with more keys is counted."""
+"""The possible limits on the number of released keys for which a user with three or more keys is counted."""
 UNEVEN: Final = 5.0
 """The assumed ratio of the root mean square to the mean of the numbers of users of released keys."""
 SHARE_OF_ROUNDS: Final = 0.5

@@ -201,7 +201,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         later: The mu^2 of everything after the rounds, which is at least the mu^2 of counts and sums. It depends
             neither on the sets nor on the sums, so a reserve in a ledger pays for all releases of a budget.
         chosen: The index of the entry that ran, in the order menu, parts, rounds; None before a private choice.
-        limit_of_more: The number of keys for which each user with more keys counted, or None if no such users count.
+        limit_of_more: The number of keys for which each user with three or more keys counted, or None if no such users
+            count.
 
     Example:
         >>> import voxpop as vp
@@ -324,7 +325,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return self.place_of_parts if few and self.place_of_parts is not None else self.place_of_rounds
 
     def ran(self, chosen: int | None, round_limit: int | None = None, limit_of_more: int | None = None) -> "KeysPlan":
-        """Return the plan with the entry that ran, and with the limit of its rounds or of users with more keys."""
+        """Return the plan with the entry that ran, and its limit, for rounds or for users with three or more keys."""
         first = self.passes[0] if self.passes else None
         passes = (first, first.entry(round_limit)) if isinstance(first, Menu) and round_limit else self.passes
         return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)

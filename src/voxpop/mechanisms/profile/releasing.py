@@ -251,7 +251,7 @@ def _shares(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate:
 
 
 def limit_of_more(parts: KeyParts, sizes: Int64s, keys: int) -> int:
-    """Return the maximum number of released keys counted for each user with more keys, from noisy numbers by class.
+    """Return the maximum number of released keys that count per user with three or more keys, from noisy numbers.
 
     The function chooses the limit with the smallest error. It assumes that the bias on a key is the bias on the mean
     key times `UNEVEN`.

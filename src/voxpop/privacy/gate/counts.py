@@ -223,7 +223,7 @@ class KeysGate(Gate[KeysProof]):
 
         Proof: "Given the noisy numbers of users in classes, both collections run the same entry."
 
-        The index must follow from the noisy classes. Rounds have the last index.
+        The index must follow from the noisy classes. The last index stands for adaptive rounds.
         """
         self._begin("choose", *(["classes"] if self.proof.edges else []))
         if not 0 <= place < self._first_of_rounds + (self._inner is not None):
@@ -264,7 +264,7 @@ class KeysGate(Gate[KeysProof]):
         self._begin("few", "choose")
         parts = self._parts_of("keys")
         self._note("few")
-        # Three keys are drawn for each user with more keys, and each of these has weight 0.
+        # Three keys are drawn for each user with three or more keys, and each of these has weight 0.
         weights = engine.weigh(WholeShares(PART_WEIGHTS), FEW_KEYS + 1, self._secret, "few keys")
         none = np.empty(0, np.int64)
         ids, users = weights.noisy_levels(PartNumbers(parts, self._secret, "noise/keys"), none, none)
@@ -272,7 +272,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def sizes(self, engine: Any, tokens: Any, edges: tuple[int, ...]) -> Int64s:
-        """Return the noisy number of users with more keys in each class of their number of released keys.
+        """Return the noisy number of users with three or more keys in each class of their number of released keys.
 
         Proof: "Given these keys, the user adds 1 to one of the classes"
 
@@ -294,7 +294,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def more(self, limit: int) -> Int64s:
-        """For every released key, return the noisy number of users with more keys who have it.
+        """Return, for each released key, the noisy number of its users who have three or more keys.
 
         Proof: "at most l of the user's released keys are drawn by a keyed hash"
 
