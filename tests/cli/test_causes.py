@@ -180,7 +180,7 @@ def test_invalid_global_options_are_reported(voxpop, options, words):
         ("posts.parquet", ["--sql", "select 1"], "not both"),
         (None, ["--sql", "select 1"], "Add --database ADDRESS"),
         (None, [], "The source is missing"),
-        (None, ["--sql", "select 1", "--database", "sqlite:///no/such.db"], "no existing file of SQLite"),
+        (None, ["--sql", "select 1", "--database", "sqlite:///no/such.db"], "no existing SQLite file"),
         (None, ["--sql", "select * from t order by random()", "--database", "sqlite:///:memory:"], "draws at random"),
         ("posts.parquet", ["--dry-run"], "--dry-run"),
     ],

@@ -106,7 +106,7 @@ def test_long_logs_are_read_block_by_block(tmp_path, monkeypatch):
         (lambda text: text[: len(text) // 2], "a complete XES log"),
         (lambda text: "secret", "a complete XES log"),
         (lambda text: text + "<log/>", "a complete XES log"),
-        (lambda text: "<html><body>secret</body></html>", "not a log"),
+        (lambda text: "<html><body>secret</body></html>", "not an XES log"),
         (lambda text: '<!DOCTYPE x [<!ENTITY e "secret">]>' + text, "entities"),
         (lambda text: text.replace("2026-01-01T09:30:00Z", "secret"), "nor an ISO"),
         (lambda text: text.replace("concept:name", "secret"), "no column"),

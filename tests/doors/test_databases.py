@@ -109,7 +109,7 @@ def test_a_database_without_named_columns_is_opened_as_a_query(file):
 
 def test_a_missing_sqlite_file_is_reported(tmp_path):
     """A missing SQLite file is an error. The reader does not create the file, as SQLite itself would."""
-    with pytest.raises(SourceError, match="no existing file"):
+    with pytest.raises(SourceError, match="no existing SQLite file"):
         read_engine(vp.SQL(QUERY, f"sqlite:///{tmp_path}/none.db"), user="who", text="body")
     assert not (tmp_path / "none.db").exists()
 

@@ -159,7 +159,7 @@ def test_names_of_folders_are_columns(tmp_path):
     both = read_engine(tmp_path / "hive", user="user", items=["year", "shop"], types={"year": "int64"})
     assert [(each.name, each.kind) for each in both.keys.columns] == [("year", "int64"), ("shop", "string")]
     refused(SourceError, "does not fit int64", tmp_path / "hive", items="shop", types={"shop": "int64"})
-    refused(InputError, "at least one column of the files", tmp_path / "hive", user="shop", items="year")
+    refused(InputError, "at least one column from the files", tmp_path / "hive", user="shop", items="year")
 
 
 def test_datasets_with_inferred_types_are_rejected(tmp_path):

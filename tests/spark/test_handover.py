@@ -141,7 +141,7 @@ def test_a_relative_folder_name_is_accepted(spark, talk, tmp_path, monkeypatch):
 def test_a_missing_folder_is_reported(spark, talk, tmp_path):
     """The error equals the error for other tables."""
     folder = tmp_path / "gone"
-    with pytest.raises(InputError, match="exists and is yours"):
+    with pytest.raises(InputError, match="folder that you own"):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
 
 

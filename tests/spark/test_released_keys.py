@@ -77,6 +77,6 @@ def test_only_equal_values_are_joined(spark):
     ):
         with pytest.raises(ColumnError, match=r'"key" contains .* Cast the column to the released type'):
             kept(key, column)
-    with pytest.raises(InputError, match="nanoseconds, which Spark cuts"):
+    with pytest.raises(InputError, match="nanoseconds, which Spark truncates"):
         kept(pa.array([1], pa.timestamp("ns")), "timestamp_ntz'1970-01-01 00:00:00'")
     assert kept(pa.array([10**9], pa.timestamp("ns")), "timestamp_ntz'1970-01-01 00:00:01'") == 1

@@ -112,7 +112,7 @@ class NodeSettings:
         try:
             lock.acquire()
         except Timeout:
-            raise InputError("the node works on another message. Start a new run later.") from None
+            raise InputError("the node is working on another message. Start a new run later.") from None
         try:
             yield
         finally:

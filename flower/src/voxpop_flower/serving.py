@@ -194,7 +194,7 @@ def _wait_for_nodes(grid: Grid, settings: Settings) -> None:
     while len(list(grid.get_node_ids())) < settings.nodes:
         if time.monotonic() > until:
             raise InputError(
-                f"fewer than {settings.nodes} nodes came within {settings.patience:g} seconds; "
+                f"fewer than {settings.nodes} nodes connected within {settings.patience:g} seconds; "
                 "start more, or lower `nodes`."
             )
         time.sleep(PAUSE)

@@ -133,7 +133,7 @@ class Job:
         if isinstance(value, bool):
             if argument.hint is not bool:
                 raise InputError(
-                    f"{self.path}: `{key}` must be a text or a number, got a truth value. Write the value, or remove "
+                    f"{self.path}: `{key}` must be a string or a number, got true or false. Write the value, or remove "
                     "the key."
                 )
             negative = f"--no-{name[2:]}"
@@ -431,7 +431,7 @@ def write_new(app: App, path: Path) -> None:
         job._argument(section, key)
     for key, answer in content.get("budget", {}).items():
         if isinstance(answer, str):
-            raise InputError(f"`{key}` must be a number. Start `voxpop run --new` again; nothing was written.")
+            raise InputError(f"`{key}` must be a number. Nothing was written. Start `voxpop run --new` again.")
     write_file(path, lambda: _toml(content).encode())
     releasing.say(f"Wrote {path}. Digest of the job: {job.digest}", f"Check it with `voxpop run {path} --dry-run`.")
 
@@ -443,7 +443,7 @@ def _asked(text: str, default: str | None) -> str:
     line = sys.stdin.readline()
     answer = line.strip() or (default if default is not None else "")
     if not line or (not answer and default is None):
-        raise InputError(f'"{text}" must have an answer. Start `voxpop run --new` again; nothing was written.')
+        raise InputError(f'"{text}" must have an answer. Nothing was written. Start `voxpop run --new` again.')
     return answer
 
 

@@ -33,7 +33,7 @@ def check_path(path: str) -> None:
     if path.lower().endswith(DATABASE_FILES):
         kind = format_of(Path(path)) or ("duckdb" if path.lower().endswith(".duckdb") else "sqlite")
         raise InputError(
-            f'{path} is a file of a database. Give --database {kind}:///{path} and --sql "select ... from ...".'
+            f'{path} is a database file. Give --database {kind}:///{path} and --sql "select ... from ...".'
         )
 
 

@@ -126,8 +126,8 @@ def _in_microseconds(table: pa.Table) -> pa.Table:
         return table.cast(pa.schema(fields))
     except pa.ArrowInvalid:
         raise InputError(
-            "the released times have nanoseconds, which Spark cuts, so other times would be equal to them. Cast the "
-            "column to microseconds before the release."
+            "the released times have nanoseconds, which Spark truncates, so other times would be equal to them. "
+            "Cast the column to microseconds before the release."
         ) from None
 
 
@@ -341,6 +341,6 @@ def _check_fits(other: Any, kind: pa.DataType, name: str) -> None:
         pa.scalar(other, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise ColumnError(
-            f'`other` does not fit the column "{name}", which contains {kind}. Give a value of that type that is no '
-            "key, or None."
+            f'`other` does not fit the column "{name}", which contains {kind}. Give a value of that type that is not a '
+            "released key, or None."
         ) from None

@@ -85,8 +85,9 @@ class VariableLengthNGrams(Mechanism["Corpus", "GramModel"]):
         alphabet = public_alphabet(self.alphabet)
         if len(alphabet) > MOST_MODEL_SYMBOLS:
             raise InputError(
-                f"`alphabet` must have at most {MOST_MODEL_SYMBOLS:,} symbols, got {len(alphabet):,}: Algorithm 1 "
-                "releases a count of every symbol at every last node. Use voxpop.Sequences for larger alphabets."
+                f"`alphabet` must have at most {MOST_MODEL_SYMBOLS:,} symbols, got {len(alphabet):,}, because "
+                "Algorithm 1 releases a count of every symbol at every last node. Use voxpop.Sequences for larger "
+                "alphabets."
             )
         object.__setattr__(self, "alphabet", alphabet)
 

@@ -188,7 +188,7 @@ def _target(budget: Budget) -> float:
     """Return delta minus the cost of finite arithmetic."""
     if budget.delta <= 0:
         raise BudgetError(
-            "`delta` must be more than 0, got 0: without a public list of items, every mechanism needs delta. "
+            "`delta` must be more than 0, got 0. Without a public list of items, every mechanism needs delta. "
             "Choose a small delta such as 1e-7."
         )
     slack = numerical_slack(budget.epsilon)

@@ -110,7 +110,7 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
     Budget(epsilon, delta)
     if delta <= 0:
         raise BudgetError(
-            "`delta` must be more than 0: with delta 0 no item of an unknown list can be released. "
+            "`delta` must be more than 0. With delta 0, no item of an unknown list can be released. "
             "Choose a small delta such as 1e-7."
         )
     exact, mass = number(epsilon), number(delta)

@@ -227,7 +227,7 @@ def _connect(address: str) -> Any:
     _check_format(scheme, file)
     if scheme == "sqlite" and not file.startswith("file:"):
         if not Path(file).is_file():
-            raise SourceError("the address names no existing file of SQLite. Check the path after sqlite:///.")
+            raise SourceError("the address names no existing SQLite file. Check the path after sqlite:///.")
         file = f"{Path(file).resolve().as_uri()}?mode=ro"
     package = {"sqlite": "sqlite3", "duckdb": "duckdb"}.get(scheme, POSTGRES)
     module = f"{package}.dbapi" if package == POSTGRES else package
@@ -286,7 +286,7 @@ def _opening(address: str) -> Iterator[None]:
         said = " ".join(without_password(str(error), address).split())[:_LONGEST_REASON].rstrip(".")
         raise SourceError(
             f"the database cannot be opened ({type(error).__name__}: {said}). Check the address, and whether the "
-            "database runs."
+            "database is running."
         ) from None
 
 

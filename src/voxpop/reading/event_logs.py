@@ -84,7 +84,7 @@ def xes_batches(blocks: Iterable[bytes], columns: list[Column], where: str, rows
                 "Write the log again."
             )
         if block == b"" and log.root != "log":
-            raise SourceError(f"{where} is XML, but not a log of XES. Give a file that contains <log> and its traces.")
+            raise SourceError(f"{where} is XML, but not an XES log. Give a file that contains <log> and its traces.")
         if block == b"" and log.events:
             check_columns([each.name for each in columns], sorted(log.seen), where, declared=False, hint=ATTRIBUTES)
         while len(log.rows) >= rows or (block == b"" and log.rows):

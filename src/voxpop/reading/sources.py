@@ -136,7 +136,7 @@ def _with_folders(file: Path, root: Path, request: Request) -> Iterator[pa.Recor
         scheme = dataset.HivePartitioning(pa.schema([(name, pa.string()) for name in request.names]))
         parts = dataset.get_partition_keys(scheme.parse(f"{folders}/{file.name}"))
     if parts.keys() >= {*request.names}:
-        raise InputError("all columns are names of folders. Read at least one column of the files.")
+        raise InputError("all columns are names of folders. Read at least one column from the files.")
     for batch in file_batches(file, replace(request, absent=frozenset(parts))):
         for place, each in enumerate(request.selection):
             if each.name in parts:
@@ -216,7 +216,7 @@ def _files(text: str, number: int | None, *, other: bool = False) -> tuple[list[
         what = "folder" if is_folder else "pattern"
         raise SourceError(f"the {what} {text} contains no table. Its files must end in {', '.join(SUFFIXES)}.{also}")
     if SQL_LIKE.match(text):
-        raise InputError("the source looks like SQL: give vp.SQL(query, connection).")
+        raise InputError("the source looks like SQL. Give vp.SQL(query, connection).")
     if suffix_of(path) in SUFFIXES and not re.search(r"\s", text):  # Texts are never quoted.
         raise SourceError(f"there is no file, folder or pattern {text}; check the path.")
     if number is None:

@@ -124,7 +124,7 @@ def _arrow_of_polars(source: Any) -> pa.Table:
         pass
     for column in source:
         array_of_column(column, Column(column.name))
-    raise ColumnError("polars has no Arrow table of the columns. Cast them to types that Arrow has.")
+    raise ColumnError("polars cannot convert the columns to Arrow. Cast them to types that Arrow has.")
 
 
 def _tops(request: Request, names: list[str]) -> list[str]:
@@ -197,7 +197,7 @@ def structured_batches(source: Any, request: Request) -> Batches:
     """Yield the rows of a structured array of numpy. Its dtype declares the types."""
     if source.dtype.names is None:
         raise InputError(
-            "an array of numpy has no column names. Give a structured array, or a dictionary of columns such as "
+            "a NumPy array has no column names. Give a structured array, or a dictionary of columns such as "
             '{"user": array[:, 0], "item": array[:, 1]}.'
         )
     check_columns(request.names, list(source.dtype.names), THE_TABLE)

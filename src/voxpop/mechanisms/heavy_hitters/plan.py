@@ -176,7 +176,7 @@ def check_delta(budget: Budget) -> None:
     """Raise an error if delta is 0."""
     if budget.delta <= 0.0:
         raise BudgetError(
-            "Heavy hitters need a delta above 0, got 0: without noise, a released word can always reveal that one more "
+            "Heavy hitters need a delta above 0, got 0. Without noise, a released word can always reveal that one more "
             "user has it. Choose a delta far below 1 / (expected number of users), such as 1e-8, without looking at "
             "the data."
         )

@@ -84,8 +84,8 @@ class Series:
                 label = f"series {target.name}"
                 if (earlier := ledger.entry(label)) is not None and earlier.release:
                     raise LedgerError(
-                        f'The ledger has a series "{target.name}", whose state is not in {folder}. A lost state ends a '
-                        "series. Start another series, which is charged, in a folder with another name."
+                        f'The ledger has a series "{target.name}", whose state is not in {folder}. If the state is '
+                        "lost, the series ends. Start another series, which is charged, in a folder with another name."
                     )
                 entry = ledger.charge(guarantee, "series", label)
                 record.ledger = [str(Path(ledger.path).resolve()), ledger.name, entry.number]
@@ -264,9 +264,7 @@ def _gate(plan: SeriesPlan, secret: Secret) -> NightsGate:
 def _next(record: Record, plan: SeriesPlan, night: int | None) -> int:
     nights, number = plan.mechanism.nights, record.night + 1 if night is None else night
     if record.night >= nights:
-        raise ReleaseError(
-            f"the series has ended with night {nights}. Start another series, which is charged separately."
-        )
+        raise ReleaseError(f"the series ended with night {nights}. Start another series, which is charged separately.")
     if isinstance(number, bool) or not isinstance(number, int) or not record.night < number <= nights:
         raise InputError(
             f"`night` must be from {record.night + 1} to {nights}, got {number!r}. Earlier nights have run, "

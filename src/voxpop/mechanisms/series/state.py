@@ -128,7 +128,7 @@ class Store:
         try:
             lock.acquire()
         except Timeout:
-            raise ReleaseError(f"{self._folder} is used by another process. Wait for its night to end.") from None
+            raise ReleaseError(f"{self._folder} is used by another process. Wait until its night has ended.") from None
         except OSError as error:
             raise ReleaseError(
                 f"{self._folder} cannot be locked: {error.strerror or error}. Run the series as the user who started "

@@ -145,12 +145,12 @@ class MemoryLimit:
         total = bytes_of(memory)
         if total < LEAST_MEMORY:
             raise InputError(
-                f"`memory` must be at least {shown_size(LEAST_MEMORY)}, got {memory}: Python and the libraries alone "
-                f"take about {shown_size(FIXED_MEMORY)}."
+                f"`memory` must be at least {shown_size(LEAST_MEMORY)}, got {memory}, because Python and the libraries "
+                f"alone take about {shown_size(FIXED_MEMORY)}."
             )
         where = Path(tempfile.gettempdir() if folder is None else folder)
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
-            raise InputError(f"work files cannot be written to {where}. Give a folder that exists and is yours.")
+            raise InputError(f"work files cannot be written to {where}. Give an existing folder that you own.")
         # Make glibc return blocks of a megabyte to the system as soon as they are freed. By default this threshold
         # grows over time.
         _call_libc("mallopt", M_MMAP_THRESHOLD, MIB)
