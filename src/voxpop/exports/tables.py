@@ -228,7 +228,8 @@ def _as_released(values: pa.Array, wanted: pa.DataType, name: str) -> pa.Array:
 def check_type(kind: Any, wanted: Any, name: str) -> None:
     """Raise an error if different values could have the same spelling.
 
-    Strings are accepted for every released type, because they may be the spellings of its values.
+    Strings are accepted for every released type, because they may be the spellings of its values. If the released
+    values are strings, whole numbers and UUIDs are also accepted.
     """
     kind = value_type(kind)
     if pa.types.is_null(kind):
