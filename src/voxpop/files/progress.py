@@ -1,7 +1,8 @@
 """Progress of long stages, and the events of a command.
 
-Progress is a bar of rich on a terminal, a line of IPython in a notebook, and lines elsewhere if requested. It is shown
-to the operator and is never part of a release. However, saved notebooks contain the progress, so counts are rounded.
+Progress is shown as a bar (by rich) on a terminal, as a line in a notebook, and elsewhere as text lines if requested.
+It is for the operator and is never part of a release. However, saved notebooks contain the progress, so counts are
+rounded.
 
 An `EventLog` contains the steps of a command, for its log and its exit code.
 """

@@ -1,4 +1,4 @@
-"""The first steps of every task on an executor: set threads, use compiled kernels, and withhold messages of other code.
+"""The first steps of every task on an executor, which set threads, load kernels and withhold messages of other code.
 
 Every worker on a machine loads kernels that other workers have compiled, and saves the kernels that it compiles itself
 (`kernels/_jit.py`). Files are written once and never changed. The name of their folder is a digest of everything that
