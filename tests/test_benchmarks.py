@@ -119,7 +119,7 @@ def test_marks_of_proved_functions_keep_a_result_up_to_date(repository):
 
 
 def test_texts_of_errors_keep_a_result_up_to_date(repository):
-    """The condition of an error is code. Its text, the types of variables and pages are not."""
+    """The condition of an error is code. Its text, the types of variables, and pages are not."""
     code = "def half(number):\n    if number > 5:\n        raise ValueError('use at most 5')\n    return number\n"
     repository.commit(**{"src/voxpop/privacy.py": code})
     repository.measure()
@@ -133,6 +133,19 @@ def test_texts_of_errors_keep_a_result_up_to_date(repository):
     assert repository.reasons() == []
     repository.commit(**{"src/voxpop/privacy.py": code.replace("number > 5", "number > 6")})
     assert "privacy.py changed" in repository.reasons()[0]
+
+
+def test_sentences_in_strings_keep_a_result_up_to_date(repository):
+    """A text of six words is for readers. A shorter string, a query and the schema of a table are code."""
+    code = "NEXT = f'The value {LIMIT} is too small. Choose a larger value.'\nPURPOSE = 'noise of round 0'\n"
+    code += "SCHEMA = 'word binary, level int, weight bigint'\n"
+    repository.commit(**{"src/voxpop/privacy.py": code})
+    repository.measure()
+    repository.commit(**{"src/voxpop/privacy.py": code.replace("Choose a", "Use a much")})
+    assert repository.reasons() == []
+    for old, new in (("round 0", "round 1"), ("level int", "level bigint"), ("{LIMIT}", "{SIZE}")):
+        repository.commit(**{"src/voxpop/privacy.py": code.replace(old, new)})
+        assert "privacy.py changed" in repository.reasons()[0]
 
 
 def test_code_that_only_sequences_use_affects_no_other_result(repository):

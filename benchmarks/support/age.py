@@ -1,12 +1,16 @@
 """The commit of results, and changes to the code since that commit."""
 
 import ast
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 DESCRIBING = ("to_dict", "__str__")
+SENTENCE = 6
+"""The number of words from which a string is a text for readers, unless it is a query or the schema of a table."""
+QUERY = re.compile(r"\b(select|from \(|insert|int|bigint|binary|string|double)\b", re.IGNORECASE)
 CODE = ("src", "benchmarks", ":!benchmarks/results")
 
 
@@ -25,8 +29,8 @@ def source(root: Path) -> dict[str, object]:
 def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     """Return the files with code that differs from a commit.
 
-    Pages, comments, docstrings, marks of proved functions, imports, types, texts of errors and descriptions of plans do
-    not count. A function, class or constant that is deleted or moved to another of the files, or a renamed method, does
+    Pages, comments, docstrings, marks of proved functions, imports, types, sentences in strings and descriptions of
+    plans do not count. A function, class or constant that is deleted or moved to another of the files, or a renamed method, does
     not count either, because the rest computes the same.
 
     Args:
@@ -77,7 +81,7 @@ def _definitions_of_blob(root: Path, blob: str) -> frozenset[str]:
 def _definitions(text: str) -> frozenset[str]:
     """Return the syntax trees of the statements of a file.
 
-    They contain no docstrings, marks of proved functions, imports, types and texts of errors.
+    They contain no docstrings, marks of proved functions, imports, types and sentences.
     """
     tree = ast.parse(text)
     for node in ast.walk(tree):
@@ -89,6 +93,8 @@ def _definitions(text: str) -> frozenset[str]:
             node.body = kept  # type: ignore[attr-defined]
         if isinstance(node, ast.arg):
             node.annotation = None
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_sentence(node.value):
+            node.value = ""
         if isinstance(node, ast.Raise):
             node.exc = node.cause = None
         if isinstance(node, ast.FunctionDef):
@@ -111,6 +117,10 @@ def _parts(node: ast.stmt) -> Iterator[str]:
         if method.name not in DESCRIBING:
             method.name = ""
             yield ast.dump(method)
+
+
+def _is_sentence(text: str) -> bool:
+    return len(text.split()) >= SENTENCE and not QUERY.search(text)
 
 
 def _is_mark(decorator: ast.expr) -> bool:
