@@ -30,8 +30,8 @@ def changed_since(root: Path, commit: str, paths: Sequence[str]) -> list[str]:
     """Return the files with code that differs from a commit.
 
     Pages, comments, docstrings, marks of proved functions, imports, types, sentences in strings and descriptions of
-    plans do not count. A function, class or constant that is deleted or moved to another of the files, or a renamed method, does
-    not count either, because the rest computes the same.
+    plans do not count. A function, class or constant that is deleted or moved to another of the files, or a renamed
+    method, does not count either, because the rest computes the same.
 
     Args:
         root: The folder of the repository.

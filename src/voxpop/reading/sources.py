@@ -30,7 +30,7 @@ from voxpop.reading.remote import is_remote, remote_batches
 from voxpop.reading.types import typed
 from voxpop.reading.wanted import Request
 
-NO_TYPES: Final = "none (values are strings)"
+NO_TYPES: Final = "none: values are strings"
 SQL_LIKE: Final = re.compile(r"\s*(select|with|from)\s", re.IGNORECASE)
 
 
