@@ -2,17 +2,15 @@
 
 A band chooses its cutpoint after the votes, so more empty grams reach the chosen cutpoint than a fixed cutpoint. For n
 empty candidates, let W be the largest value, over all cutpoints i, of the number above cutpoint i minus (1 + a) n p_i.
-For every choice, P(W >= x) <= e^(-theta x) with e^theta - 1 = theta (1 + a) (docs/privacy/ngrams.md, "Spurious grams").
-Therefore, for each length and its part of the second-chance pass, the excess of m bands is below a Gamma variable of
-shape m, except with probability `FALSE_ALARM`. For the whole file the probability of a false alarm is below 1e-8.
-Charges vary with the votes, so their sum over all runs may be less than n p_i by a tenth. `test_cutpoints.py` shows
+For each length and its part of the second-chance pass, the excess of m bands is below `sum_bound`, except with
+probability `FALSE_ALARM` (docs/privacy/ngrams.md, "Spurious grams"). For the whole file, the probability of a false
+alarm is below 1e-8. Charges vary with the votes, so their sum over all runs may be less than n p_i by a tenth. `test_cutpoints.py` shows
 exactly on small votes that the mean of charges is never too low.
 """
 
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.stats import gamma
 
 import voxpop as vp
 from support.corpora import corpus_of
@@ -70,10 +68,16 @@ def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
     return *found, bands
 
 
+def sum_bound(theta, bands):
+    """Return x with e^(m - theta x) (theta x / m)^m = `FALSE_ALARM` for m bands."""
+    scaled = brentq(lambda x: bands - x + bands * np.log(x / bands) - np.log(FALSE_ALARM), bands, 100 + 10 * bands)
+    return scaled / theta
+
+
 def too_many(found, estimated, bands):
     """Return, for each length, whether more grams are spurious than the choice of cutpoints explains."""
     theta = brentq(lambda x: np.expm1(x) - x * (1 + SLACK), 1e-6, 2.0)
-    excess = np.array([gamma.isf(FALSE_ALARM, RUNS * each) / theta if each else 0.0 for each in bands])
+    excess = np.array([sum_bound(theta, RUNS * each) if each else 0.0 for each in bands])
     return found > (1 + SLACK) * estimated / SHORT + excess
 
 
@@ -111,8 +115,7 @@ def test_a_higher_eta_is_detected_if_thresholds_are_published(mostly_empty, monk
 def test_the_excess_is_bounded_for_any_chosen_cutpoint(empty):
     """The worst choice for known empty candidates has a mean excess of at most 1 / (2 a) in 4,000 draws.
 
-    The excess is below an exponential variable of rate theta, so the sum is below a Gamma variable, except with
-    probability 1e-9.
+    The sum is below `sum_bound`, except with probability 1e-9.
     """
     chances, rng, draws = np.geomspace(0.9, 1e-4, 60), np.random.default_rng(5), 4_000
     for slack in (0.1, SLACK, 1.0):
@@ -120,7 +123,7 @@ def test_the_excess_is_bounded_for_any_chosen_cutpoint(empty):
         scores = rng.random((draws, empty))
         above = np.stack([(scores < chance).sum(axis=1) for chance in chances], axis=1)
         worst = np.maximum(0.0, (above - (1 + slack) * empty * chances).max(axis=1))
-        assert worst.sum() < gamma.isf(FALSE_ALARM, draws) / theta
+        assert worst.sum() < sum_bound(theta, draws)
         assert worst.mean() < 1 / (2 * slack)
     # With a = 0 there is no such bound, because the excess of the worst choice is of the order of sqrt(n).
     assert (above - empty * chances).max(axis=1).mean() > 0.25 * np.sqrt(empty)
