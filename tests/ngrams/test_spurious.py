@@ -4,8 +4,8 @@ A band chooses its cutpoint after the votes, so more empty grams reach the chose
 empty candidates, let W be the largest value, over all cutpoints i, of the number above cutpoint i minus (1 + a) n p_i.
 For each length and its part of the second-chance pass, the excess of m bands is below `sum_bound`, except with
 probability `FALSE_ALARM` (docs/privacy/ngrams.md, "Spurious grams"). For the whole file, the probability of a false
-alarm is below 1e-8. Charges vary with the votes, so their sum over all runs may be less than n p_i by a tenth. `test_cutpoints.py` shows
-exactly on small votes that the mean of charges is never too low.
+alarm is below 1e-8. Charges vary with the votes, so their sum over all runs may be less than n p_i by a tenth.
+`test_cutpoints.py` shows exactly on small votes that the mean of charges is never too low.
 """
 
 import numpy as np
