@@ -1,4 +1,4 @@
-"""Certificates of a grid and of saved releases are proved, and the certificate of a faulty planner is not."""
+"""Tests that the checker proves the certificates of many plans and of saved releases, but not of a faulty planner."""
 
 import json
 import os
@@ -41,12 +41,12 @@ def test_a_saved_release_is_proved_with_its_transcript(folder, capsys):
     assert said.splitlines()[-1] == f"proved: {folder}"
 
 
-def test_nothing_of_voxpop_is_imported():
+def test_the_checker_imports_no_module_of_voxpop():
     code = "import sys, voxpop_check.__main__; sys.exit(any(name.split('.')[0] == 'voxpop' for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_the_code_is_short():
+def test_the_checker_has_at_most_1130_lines_of_code():
     import ast
 
     lines = 0
@@ -71,7 +71,7 @@ def test_the_code_is_short():
     assert lines <= 1030 + 95 + 5, lines
 
 
-def test_several_certificates_add_up(tmp_path, capsys):
+def test_the_total_of_several_certificates_is_printed(tmp_path, capsys):
     counted = read(HERE / "releases" / "counts" / "release.json")
     both = read(HERE / "releases" / "set_union" / "release.json") | {"counted": counted}
     (tmp_path / "release.json").write_text(json.dumps(both))

@@ -1,4 +1,4 @@
-"""Tests of numbers that are moved to the unsafe side, of exchanged rules, and of passes outside of certificates."""
+"""Tests that the checker rejects unsafe numbers, changed rules, and passes that the certificate does not allow."""
 
 import json
 from copy import deepcopy
@@ -48,9 +48,9 @@ def moved(certificate, path, factor):
     return changed
 
 
-# Each row contains a kind of number, at a place where a change affects delta, and a factor in the unsafe direction. The
-# factor is larger for numbers of one round among twenty. If such a number changes by 1 percent, the exact delta of the
-# plan still satisfies the claim, because the claimed bound is from a coarse grid.
+# Each row contains a certificate, a number that affects delta, and a factor that changes the number in the unsafe
+# direction. The factor is larger for numbers of one of twenty rounds. If such a number changes by only 1 percent, the
+# exact delta still satisfies the claim, because the claimed bound is computed on a coarse grid.
 FIRST, ROUNDS, LATER = (NUMBERS, "rounds", "first"), (NUMBERS, "rounds"), (NUMBERS, "rounds", "later")
 BINDING = [
     ("keys", ("claim", "delta"), 0.99),
@@ -137,15 +137,15 @@ BINDING = [
 
 
 @pytest.mark.parametrize(("name", "path", "factor"), BINDING, ids=lambda each: str(each).replace(" ", ""))
-def test_a_number_that_binds_is_not_proved_on_its_unsafe_side(name, path, factor):
+def test_a_certificate_with_an_unsafe_number_is_not_proved(name, path, factor):
     assert verdict(moved(read(name), path, factor)) != PROVED
 
 
-# Tests of all numbers of a certificate of two rounds, against a delta that is computed by quadrature in doubles.
+# The next test changes each number of a certificate of two rounds. Numerical integration computes the expected delta.
 
 
 def two_rounds():
-    """Return rounds of limit 2 and pool 2 with drop thresholds, two levels of caps, and a slightly larger delta."""
+    """Return a certificate of rounds with limit 2, pool 2 and two levels of caps. Its delta is slightly too large."""
     half, unit = 2**30, 2**40
 
     def bounding(name):
@@ -241,7 +241,7 @@ def places(value, path=()):
         yield path
 
 
-def test_every_number_of_two_rounds_is_moved():
+def test_a_changed_number_is_not_proved_if_the_exact_delta_exceeds_the_claim():
     certificate = two_rounds()
     certificate["numbers"]["rounds"]["caps"]["weights"] = [[2**30, 2**30], [lattice(0.7), lattice(0.6)]]
     certificate["claim"]["delta"] = exact(certificate) * 1.002
@@ -257,7 +257,7 @@ def test_every_number_of_two_rounds_is_moved():
                 allowed = False
             assert allowed or said != PROVED, (path, factor)
             proved, unproved = proved + (said == PROVED), unproved + (said != PROVED)
-    # Most numbers affect the proof in one direction.
+    # Most numbers are unsafe in only one direction.
     assert unproved >= 35, unproved
     assert proved >= 10, proved
 
@@ -277,7 +277,7 @@ def test_a_cap_off_the_lattice_is_rejected():
         prove(certificate)
 
 
-# Exchanged rules.
+# Changed rules.
 
 
 @pytest.mark.parametrize(
@@ -308,13 +308,13 @@ def test_a_cap_off_the_lattice_is_rejected():
     ],
     ids=lambda each: str(each).replace(" ", ""),
 )
-def test_a_certificate_with_swapped_rules_is_not_proved(name, path, value):
-    certificate = read(name)  # `test_a_planned_certificate_is_proved` proves it
+def test_a_certificate_with_a_changed_rule_is_not_proved(name, path, value):
+    certificate = read(name)  # `test_a_planned_certificate_is_proved` shows that it is proved without the change
     at(certificate, path[:-1])[path[-1]] = value
     assert verdict(certificate) != PROVED
 
 
-def test_a_drop_threshold_may_only_be_missing_in_the_last_round():
+def test_only_the_last_round_may_omit_its_drop_threshold():
     certificate = read("set_union_limit_100")
     del certificate["numbers"]["rounds"]["later"][5]["drop"]
     assert verdict(certificate) == "refused"
@@ -352,7 +352,7 @@ def test_passes_in_another_order_are_rejected(name):
     ("field", "value"), [("sigma", 0.98), ("cost", 0.98), ("cost", 2**41), ("sigma", 0), ("cost", None)]
 )
 @pytest.mark.parametrize("name", ["ngrams", "ngrams_known"])
-def test_a_later_pass_with_less_noise_or_a_lower_price_is_rejected(name, field, value):
+def test_a_later_pass_with_less_noise_or_a_wrong_cost_is_rejected(name, field, value):
     certificate, passes = saved(name)
     for number in (number for number, each in enumerate(passes) if field in each):
         ran = deepcopy(passes)
@@ -434,7 +434,7 @@ def test_the_length_of_sequences_follows_from_the_released_lengths():
         ran[0] |= change
         with pytest.raises(CertificateError):
             check(certificate, ran)
-    # These lengths imply another length.
+    # Other released lengths determine another length of sequences.
     for released, longest in ((half, 1_000), (short, 3), ([7] * 17, 20), ([-7] * 17, 32)):
         assert decided(certificate, lengths, released) == longest
 
@@ -482,7 +482,7 @@ def test_a_wrong_sensitivity_or_number_of_distinct_symbols_is_rejected(name, cha
 
 
 @pytest.mark.parametrize("name", ["sequences", "find", "grams"])
-def test_a_level_that_pays_nothing_is_rejected(name):
+def test_a_level_without_a_share_of_the_budget_is_rejected(name):
     certificate, passes = saved(name)
     level = {**passes[-1], "shares": []}
     for ran in ([*passes[:-1], level], [*passes, level], [*passes, *[passes[-1]] * certificate[NUMBERS]["max_gram"]]):
@@ -491,7 +491,7 @@ def test_a_level_that_pays_nothing_is_rejected(name):
 
 
 @pytest.mark.parametrize("delta", [0, 0.0, -0.0])
-def test_votes_without_delta_are_rejected_at_once(delta):
+def test_votes_with_a_delta_of_zero_are_rejected(delta):
     certificate = read("triehh")
     certificate["claim"]["delta"] = delta
     assert verdict(certificate) == "refused"
@@ -507,7 +507,7 @@ def test_votes_without_delta_are_rejected_at_once(delta):
     ],
 )
 @pytest.mark.parametrize("kind", ["vote", "second chance"])
-def test_individual_budgets_have_a_proof_for_some_weightings_only(kind, change):
+def test_individual_budgets_with_an_unproved_weighting_are_rejected(kind, change):
     """The noise is increased, so that only the weighting is wrong."""
     certificate, passes = saved("ngrams")
     each = next(each for each in passes if each["pass"] == kind)
@@ -519,7 +519,7 @@ def test_individual_budgets_have_a_proof_for_some_weightings_only(kind, change):
         check(certificate, passes)
 
 
-def test_passes_of_all_users_have_no_caps_and_no_bounds():
+def test_passes_of_all_users_with_caps_or_another_bound_are_rejected():
     for change in ({"name": "capped"}, {"bound": 4}):
         certificate, passes = saved("dpne")
         passes[1]["sigma"] *= 100
@@ -528,7 +528,7 @@ def test_passes_of_all_users_have_no_caps_and_no_bounds():
             check(certificate, passes)
 
 
-def test_no_round_of_votes_runs_twice():
+def test_a_repeated_or_additional_round_of_votes_is_rejected():
     certificate, passes = saved("heavy")
     many = [{**passes[0], "round": number} for number in range(1, certificate[NUMBERS]["rounds"] + 1)]
     check(certificate, many)

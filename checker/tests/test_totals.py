@@ -1,4 +1,4 @@
-"""Totals of a folder and charges of a ledger are proved, and moved numbers are not."""
+"""Tests that the totals of a folder and the charges of a ledger are proved, but not after a number was changed."""
 
 import json
 import re
@@ -38,7 +38,7 @@ PROVED = {}
 
 
 def once(certificate):
-    """Prove a certificate only once for all tests, because rounds take seconds."""
+    """Prove a certificate only once for all tests, because the proof of rounds takes seconds."""
     key = json.dumps(certificate)
     if key not in PROVED:
         PROVED[key] = prove(certificate)
@@ -86,7 +86,7 @@ def test_totals_of_a_folder_are_proved(folder, capsys):
     assert "total of a record, fixed in advance: epsilon 2.21332: proved" in said
     assert "total of a record, fixed in advance: epsilon 2.11849: proved" in said
     assert "all 3 together, chosen after results: epsilon 3.5, delta 2.1e-07" in said
-    # voxpop states 2.31808. The last digit is rounded up from bounds that differ by less than 1e-5.
+    # Voxpop prints 2.31808. Its bound and the bound of the checker differ by less than 1e-5, and both are rounded up.
     assert "all 3 together, fixed in advance: epsilon 2.31809, delta 2.1e-07 proved" in said
 
 
@@ -99,7 +99,7 @@ def test_totals_of_a_folder_are_proved(folder, capsys):
         ("2e-07)-", "1e-07)-"),
     ],
 )
-def test_a_total_that_was_moved_is_not_proved(folder, right, wrong, capsys):
+def test_a_total_with_a_changed_number_is_not_proved(folder, right, wrong, capsys):
     stated = json.loads((folder / "counts.json").read_text("utf-8"))["total"]
     assert right in stated
     changed(folder / "counts.json", total=stated.replace(right, wrong))
@@ -108,14 +108,14 @@ def test_a_total_that_was_moved_is_not_proved(folder, right, wrong, capsys):
 
 
 @pytest.mark.parametrize(("which", "name", "factor"), [(0, "mu", 1.01), (1, "mu", 1.01), (0, "novel", 1.01)])
-def test_a_total_of_larger_numbers_is_not_proved(which, name, factor):
+def test_a_total_is_not_proved_for_releases_with_a_larger_spend(which, name, factor):
     pair = [release_of(HERE / "release.json"), release_of(HERE / "counts.json")]
     assert totals.holds(2.21332, pair)
     pair[which] = replace(pair[which], **{name: getattr(pair[which], name) * factor})
     assert not totals.holds(2.21332, pair)
 
 
-def test_novel_and_mu_equal_the_values_in_the_release():
+def test_the_computed_spend_equals_the_spend_in_the_release():
     for name in ("release", "counts", "top"):
         stated = json.loads((HERE / f"{name}.json").read_text("utf-8"))["guarantee"]["spend"]
         own = release_of(HERE / f"{name}.json")
@@ -131,13 +131,13 @@ def test_a_total_in_another_format_is_rejected(folder, capsys):
     assert main([str(folder)]) == 2
 
 
-# The line of claim 1.
+# Composition.
 
 
-def test_gaussian_releases_add_up_by_squares():
+def test_the_mu_of_gaussian_releases_is_the_root_of_the_sum_of_squares():
     releases = [Release(1.0, 1e-5, arb(0), arb(0.375)), Release(1.0, 1e-5, arb(0), arb(0.5))]
     exact = gauss(arb(1), arb(0.625))
-    assert exact < totals.composed(arb(1), releases)  # finite arithmetic included
+    assert exact < totals.composed(arb(1), releases)  # the bound includes a margin for finite arithmetic
     assert float(totals.composed(arb(1), releases)) == pytest.approx(float(exact), rel=1e-9)
 
 
@@ -231,7 +231,7 @@ def test_a_ledger_is_proved(ledger, capsys):
         "UPDATE entries SET guarantee = json_set(guarantee, '$.epsilon', 1.5) WHERE dataset = 'small' AND number = 4",
     ],
 )
-def test_a_ledger_with_a_moved_number_is_not_proved(ledger, statement, capsys):
+def test_a_ledger_with_a_changed_number_is_not_proved(ledger, statement, capsys):
     run(ledger, statement)
     assert main([str(ledger)]) == 1
     assert " by nothing" in capsys.readouterr().out
@@ -253,7 +253,7 @@ def test_a_ledger_with_a_moved_number_is_not_proved(ledger, statement, capsys):
         "UPDATE datasets SET epsilon = 0 WHERE name = 'small'",
     ],
 )
-def test_content_that_is_not_a_ledger_of_this_rule_is_rejected(ledger, statement, capsys):
+def test_a_file_that_is_not_a_valid_ledger_is_rejected(ledger, statement, capsys):
     run(ledger, statement)
     assert main([str(ledger)]) == 2
     assert capsys.readouterr().out.splitlines()[-1].startswith("refused: ")
@@ -263,19 +263,19 @@ def test_content_that_is_not_a_ledger_of_this_rule_is_rejected(ledger, statement
     ("guarantee", "most"),
     [
         (pure(0.1), 30),  # in decimals, 30 times 0.1 is exactly 3
-        (pure(0.01, 2e-8), 25),  # half of delta is for revealing outcomes
+        (pure(0.01, 2e-8), 25),  # half of delta is reserved for revealing outcomes
         (noisy(1.0, 1e-6, 0.0, 0.1), None),
         (noisy(0.5, 1e-7, 1e-8, 0.1), None),
     ],
 )
-def test_each_cap_limits_the_number_of_releases(guarantee, most):
+def test_each_part_of_the_budget_limits_the_number_of_releases(guarantee, most):
     def admitted(count):
         return "" not in totals.replay((3.0, 1e-6), entries(*[guarantee] * count))
 
     fits = next(count for count in range(1, 200) if not admitted(count + 1))
     assert most is None or fits == most
     if "spend" in guarantee:
-        # The Gaussian corner has a twelfth of delta, and revealing outcomes have a half.
+        # The Gaussian corner uses a twelfth of delta, and revealing outcomes use a half.
         mu, hit = guarantee["spend"]["mu"], float(totals.charged(guarantee).hit)
         within = [gauss(arb(3), arb(mu * n**0.5)) <= arb(1e-6) / 12 and n * hit <= 5e-7 for n in (fits, fits + 1)]
         assert within == [True, False]
@@ -298,7 +298,7 @@ def test_a_reserve_pays_for_exactly_the_charged_number_of_releases():
 
 
 def test_a_name_that_occurs_twice_is_rejected(folder, capsys):
-    """Otherwise, the choice between two claims would depend on the reader."""
+    """A repeated name in JSON is rejected, because parsers differ in which of the two values they use."""
     file = next(iter(sorted(folder.glob("*.json"))))
     text = file.read_text("utf-8")
     assert main([str(file)]) == 0
@@ -331,7 +331,7 @@ def test_a_release_with_a_seed_or_other_neighbours_is_not_private(folder, capsys
     ],
 )
 def test_a_statement_or_guarantee_that_no_certificate_proves_is_rejected(folder, change):
-    """Texts must state the proved guarantee, and a file with an unknown certificate is not ignored."""
+    """Texts must contain the proved guarantee, and a file with an unknown certificate is rejected, not ignored."""
     changed(folder / "counts.json", **change)
     assert main([str(folder)]) == 2
 

@@ -36,7 +36,7 @@ def on_spark(session: Session) -> EngineOf:
     """Return the engine that reads a collection on Spark, from a table of its users.
 
     Args:
-        session: classic or Connect.
+        session: The Spark session, classic or Connect.
     """
     from voxpop.engine.contract import check_engine
     from voxpop.engine.read import read

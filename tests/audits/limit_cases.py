@@ -30,7 +30,7 @@ def limit_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """Yield the case.
 
     Args:
-        budget: the claim.
+        budget: The claimed guarantee.
     """
     plan: Any = Items().plan(budget)
     yield counted(plan.passes[0], budget)
@@ -51,7 +51,7 @@ def counted(menu: Menu, budget: Budget, engine: EngineOf = in_memory) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """The noisy count of the first class reaches a number.
+    """The event that the noisy count of the first class reaches a number.
 
     Attributes:
         menu: The menu, which counts users to choose a limit.

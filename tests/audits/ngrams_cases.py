@@ -75,7 +75,7 @@ def ngrams_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """Yield the cases.
 
     Args:
-        budget: the claim.
+        budget: The claimed guarantee.
     """
     for weighting in ("weighted", "policy-gaussian"):
         plan = _two_lengths(weighting=weighting).plan(budget)

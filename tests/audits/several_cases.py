@@ -70,7 +70,7 @@ def _so_many(plan: UnionPlan, most: int, chance: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Everywhere:
-    """At least `most` data sets release the item of a copy.
+    """The event that at least `most` data sets release the item of a copy.
 
     Attributes:
         plan: The plan to run.

@@ -90,7 +90,7 @@ def near(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIE
 
 
 def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
-    """Yield the epsilon that many trials show, the probabilities, the number of other users, and the event's items."""
+    """Yield the epsilon that many trials show, the probabilities, and the numbers of other users and of items."""
     from scipy.stats import binom
 
     chances = [released_by(plan, others, items) for others in range(MOST_HOLDERS)]
@@ -136,7 +136,7 @@ def released_by(plan: UnionPlan, holders: int, items: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """At least `most` items of a copy are released.
+    """The event that at least `most` items of a copy are released.
 
     Attributes:
         plan: The plan to run.

@@ -8,7 +8,7 @@ paid.
 
 Copies are independent trials with known probabilities for the following reason (docs/privacy/individual.md, "All
 passes"). In each pass, given the past, the noise of pairs is independent, and the weight of a pair depends only on the
-users of that pair, who have no other text. The past determines the passes in which a pair takes part. The mu^2 of these
+users of that pair, who have no other text. The past determines which passes include a pair. The mu^2 of these
 passes adds up to at most a constant m on every path, and a last Gaussian release of the missing part makes the total
 exactly m. Therefore the sum is normal with variance m. For all thresholds, its mean is m if the canary is present, and
 0 otherwise. Grading changes these probabilities by less than 1e-4.
@@ -179,7 +179,7 @@ class Shown:
     Attributes:
         left: int64 (copies), the remaining budget of the canary and of each other user, in parts of the cap.
         total: float64 (copies), the sum over passes.
-        seen: float64 (copies), mu^2 of the passes in it.
+        seen: float64 (copies), mu^2 of the passes in the sum.
     """
 
     left: Int64s

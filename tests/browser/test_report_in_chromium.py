@@ -1,4 +1,4 @@
-"""Tests of the report in a real browser, with search, order, downloads, keyboard, themes and completions.
+"""Tests of search, order, downloads, keyboard, themes and completions of the report in a real browser.
 
 The fixture `opened` fails a test if its page logged a message or requested anything except its own file.
 """
@@ -24,7 +24,7 @@ def count(opened):
     return opened.page.inner_text("#count")
 
 
-def test_everything_released_is_listed(opened, reports):
+def test_all_released_phrases_are_listed(opened, reports):
     """The list contains the grams of the release in canonical order. The page shows the number of grams."""
     report = opened("phrases")
     release = vp.load(reports["phrases"].parent)
@@ -113,7 +113,7 @@ def test_the_displayed_phrases_can_be_downloaded(opened, reports, tmp_path):
     assert json.loads((tmp_path / "one.json").read_text(encoding="utf-8"))["grams"] == [["tea"]]
 
 
-def test_no_hidden_text_and_no_script_from_data(opened):
+def test_markup_and_control_characters_are_shown_as_text(opened):
     """Markup is shown as text, and control characters for text direction are shown as escapes."""
     report = opened("items")
     assert "<img src=x onerror=alert(1)>" in report.rows()
@@ -222,7 +222,7 @@ def test_apostrophes_typed_on_phones_match(opened):
 
 
 def test_the_keyboard_selects_and_inserts_completions(opened):
-    """Enter takes the first completion, arrows select another, and Tab takes it. Unfinished words are completed."""
+    """Enter inserts the first completion, and Tab inserts the one that the arrow keys selected. Words are completed."""
     page = opened("phrases").page
     page.fill("#prompt", "Thank y")
     page.press("#prompt", "Enter")
@@ -291,7 +291,7 @@ def test_words_are_listed_before_punctuation(opened):
 
 
 def test_a_search_scrolls_to_its_result(opened):
-    """At any scroll position, `/` and typing scroll to the search field and five rows of its list."""
+    """At any scroll position, typing after `/` shows the search field and the first five rows of the list."""
     page = opened("phrases", viewport={"width": 1280, "height": 620}).page
     for scroll in (0, 100_000):
         page.evaluate(f"scrollTo(0, {scroll})")
@@ -305,7 +305,7 @@ def test_a_search_scrolls_to_its_result(opened):
         page.evaluate("document.activeElement.blur()")
 
 
-def test_search_and_lengths_apply_to_first_tokens(opened, reports):
+def test_a_search_filters_the_list_of_first_tokens(opened, reports):
     """The list of first tokens counts the phrases that match the search, and omits tokens without such phrases."""
     report = opened("phrases")
     report.page.fill("#search", "you")
@@ -321,10 +321,10 @@ def test_the_legend_of_the_budget_lists_every_bar(opened):
     assert sorted(names) == ["forecast", "vote"]
 
 
-def test_a_signed_report_states_the_signed_files(opened):
+def test_a_signed_report_shows_the_statements_of_the_operator(opened):
     """The operator's statements are at the top and above the signature.
 
-    The statement about a large epsilon is amber.
+    The warning about a large epsilon is amber.
     """
     page = opened("signed").page
     assert page.inner_text("h1").startswith("Phrases of the forum")
@@ -369,7 +369,7 @@ def test_the_page_can_be_printed(opened, tmp_path):
 
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
 @pytest.mark.parametrize("name", ["phrases", "items", "empty", "many", "sequences"])
-def test_no_page_of_paper_is_nearly_empty(opened, tmp_path, name):
+def test_no_printed_page_is_nearly_empty(opened, tmp_path, name):
     """Text or charts fill more than half of every page except the last page, and phrases are printed."""
     page = opened(name).page
     page.wait_for_timeout(1000)
@@ -424,8 +424,8 @@ def test_charts_fill_their_frame_in_a_notebook(chromium, reports, tmp_path, name
     page.close()
 
 
-def test_a_seeded_release_cannot_be_overlooked(opened):
-    """The alert is at the top of the page, and the title of the window states NOT PRIVATE."""
+def test_a_seeded_release_is_marked_as_not_private(opened):
+    """The alert is at the top of the page, and the title of the window begins with NOT PRIVATE."""
     page = opened("seeded").page
     assert page.title().startswith("NOT PRIVATE")
     assert page.get_by_role("alert").bounding_box()["y"] < 100
@@ -476,7 +476,7 @@ def test_the_browser_enforces_the_content_security_policy(opened):
     report.requests[:] = [url for url in report.requests if url.startswith("file:")]
 
 
-def test_a_page_with_100_000_items_opens_and_responds_immediately(opened, reports):
+def test_a_report_of_100_000_phrases_opens_and_searches_quickly(opened, reports):
     """A report of 100,000 phrases opens in about a second, and a search takes milliseconds.
 
     The test fails if opening takes 20 s or a search takes 1000 ms.

@@ -50,10 +50,10 @@ def test_every_query_has_the_answer_of_the_model(voxpop, model, question):
     assert content["answer"]
 
 
-def test_shares_are_printed_with_interval_and_base(voxpop, model):
+def test_shares_are_printed_with_interval_and_subject(voxpop, model):
     """Each line shows a share, its interval and its subject.
 
-    `(end)` ends a sequence, and `--first` limits the lines.
+    `(end)` marks the end of a sequence, and `--first` limits the number of lines.
     """
     code, out, err = voxpop("ask", "model", "starts")
     assert (code, err) == (0, "")
@@ -84,7 +84,7 @@ def test_errors_of_wrong_queries_have_one_line(voxpop, model, arguments, words):
     assert words in voxpop("ask", *arguments).complaint
 
 
-def test_commands_for_releases_report_a_model_folder(voxpop, model):
+def test_export_rejects_the_folder_of_a_model(voxpop, model):
     """The message reports that the folder contains a model."""
     assert (
         "model contains no release: it contains a sequence model." in voxpop("export", "model", "-o", "m.csv").complaint

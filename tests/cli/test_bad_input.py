@@ -105,8 +105,8 @@ def test_unwritable_folders_are_reported(voxpop, posts, command, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("heavy-hitters", "epsilon 1: ")]
 )
-def test_data_without_items_gives_an_empty_release(voxpop, posts, command, number):
-    """If nine users have one word each, the call succeeds. The advice on required users depends only on the plan."""
+def test_data_without_shared_items_gives_an_empty_release(voxpop, posts, command, number):
+    """If nine users have different words, the call succeeds. The printed numbers of users depend only on the plan."""
     code, out, err = voxpop(*call(command, "lonely.parquet"))
     assert (code, err) == (0, "")
     assert "Released 0 items." in out
@@ -211,8 +211,8 @@ def words(posts, saved_words):
         (["export", "posts.parquet", "-o", "x.txt"], "contains no release: it is a file"),
     ],
 )
-def test_counts_use_ledgers_and_saved_releases(voxpop, words, arguments, expected):
-    """The commands use saved releases, counts and ledgers."""
+def test_invalid_calls_with_saved_releases_or_ledgers_are_reported(voxpop, words, arguments, expected):
+    """The cases are missing files, missing or invalid options, and ledgers that were not created."""
     assert expected in voxpop(*arguments).complaint
 
 

@@ -81,7 +81,7 @@ def test_messages_are_part_of_the_json_object(voxpop, monkeypatch):
     done = voxpop(*call, "--drop-missing-users", "--errors", "json")
     assert done.code == 0
     assert "(1, 1e-08)-DP" in done.err
-    monkeypatch.setattr(vp, "read", None)  # A call of this function is a fault.
+    monkeypatch.setattr(vp, "read", None)  # A call of None raises a TypeError, which is a fault.
     found = error_of(voxpop("items", "posts.parquet", *CALL, "--errors", "json"))
     assert found["code"] == 1
     assert found["messages"][0].startswith("Traceback")

@@ -16,13 +16,13 @@ def saved(tmp_path):
     return tmp_path / "phrases"
 
 
-def test_the_output_is_text(voxpop, saved):
+def test_completions_are_printed_as_text(voxpop, saved):
     """Each line shows one phrase, with terminal control characters escaped."""
     assert voxpop("complete", saved, "Thank") == (0, "  thank y\\x1bou\n  thank you\n", "")
     assert voxpop("complete", saved, "--first", 1).out == "  thank\n"
 
 
-def test_the_output_is_json(voxpop, saved):
+def test_completions_are_printed_as_json(voxpop, saved):
     """The JSON object contains the context and the number of phrases."""
     assert voxpop("complete", saved, "thank you", "--json").json["completions"] == [
         {"token": "you", "context": ["thank"], "phrases": 1}

@@ -80,7 +80,7 @@ def parsed_docstrings(source):
 
 
 def segment(lines, node):
-    """Do the same as `ast.get_source_segment`, which splits the source into lines again for every node."""
+    """Return the result of `ast.get_source_segment`, but split the source into lines only once."""
     whole = b"".join(lines[node.lineno - 1 : node.end_lineno])
     rest = len(lines[node.end_lineno - 1]) - node.end_col_offset
     return whole[node.col_offset : len(whole) - rest].decode()

@@ -62,7 +62,7 @@ def test_every_command_has_help(voxpop, command):
         (["items"], "--help"),
     ],
 )
-def test_wrong_calls_get_one_line(voxpop, arguments, words):
+def test_wrong_calls_print_one_line(voxpop, arguments, words):
     """A wrong call exits with code 2 and prints one line that names the problem."""
     assert words in voxpop(*arguments).complaint
 

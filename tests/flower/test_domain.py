@@ -44,8 +44,8 @@ def test_the_domain_contains_exactly_the_valid_votes(unit, first, max_length, ro
 
 @pytest.mark.parametrize("unit", ["auto", 1, 2, 3])
 @pytest.mark.parametrize("symbols", [3, 26])
-def test_a_plan_states_the_sums_of_its_rounds(unit, symbols):
-    """The numbers of sums in the first round, and in the second round for each prefix that may grow, fit the domain."""
+def test_a_plan_contains_the_number_of_sums_per_round(unit, symbols):
+    """The plan contains the sizes of the domains of the first round and, per living prefix, of the second round."""
     plan = vp.HeavyHitters(max_length=7, unit=unit).plan(vp.Budget(1, 1e-6))
     letters = tuple(LETTERS[:symbols])
     first = Domain(Trie(), plan.rules, letters)
@@ -55,8 +55,8 @@ def test_a_plan_states_the_sums_of_its_rounds(unit, symbols):
     assert plan.sums(symbols) == (len(first), len(second) // 2)
 
 
-def test_vectors_return_their_votes_and_omit_other_letters():
-    """The votes can be read from a vector. A letter that is not public has no place."""
+def test_a_vector_contains_only_votes_for_public_letters():
+    """Votes can be read from their vector. A letter that is not public has no place in the vector."""
     domain = Domain(Trie(), Rules(Ballot(0.5, 2), 3, 1, 3), public_symbols("characters", None))
     votes = Counter({Prefix(("a",)): 3, Prefix(("z",)): 1})
     assert domain.votes(domain.vector(votes + Counter({Prefix(("é",)): 9}))) == votes
@@ -91,7 +91,7 @@ def test_a_list_of_300_000_tokens_is_accepted():
         Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:56])), rules, tokens)
 
 
-def test_domains_with_other_places_have_other_digests():
+def test_different_domains_have_different_digests():
     """Other letters, another trie or another length give another digest, so sums over another domain are detected."""
     rules, trie = Rules(Ballot(0.5, 2), 3, 1, 3), Trie().grown(frozenset({Prefix(("a",))}))
     domains = [
@@ -107,8 +107,8 @@ def test_domains_with_other_places_have_other_digests():
     ("alphabet", "declared", "count"),
     [("bytes", None, 256), ("characters", None, 26), ("characters", "éab", 3), ("tokens", "good morning", 2)],
 )
-def test_public_symbols_are_used(alphabet, declared, count):
-    """Symbols are in a public order, and tokens must be declared."""
+def test_public_symbols_are_sorted_and_tokens_must_be_declared(alphabet, declared, count):
+    """Public symbols are sorted, and tokens must be declared."""
     symbols = public_symbols(alphabet, declared)
     assert len(symbols) == count
     assert list(symbols) == sorted(symbols)

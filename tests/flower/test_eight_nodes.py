@@ -1,8 +1,9 @@
-"""A federation of eight nodes on loopback with every kind of fault, and the data that its server stored and printed.
+"""Tests of a federation of eight local nodes with every kind of fault, and of the data that its server stored.
 
-After the first round, node 3 is killed, and the table of node 5 is replaced with another table. Node 6 only takes part
-in runs of a smaller budget. In the first round, the table of node 7 cannot be read, and the error names its file.
-Users, files and rare words of all tables are planted words, which must not be in any file of the server.
+After the first round, node 3 is killed, and the table of node 5 is replaced with another table. Node 6 rejects the run,
+because its largest permitted epsilon is smaller. In the first round, the table of node 7 cannot be read, and the error
+names its file. The users, the rare words and the file names of all tables contain a planted word, which no file of the
+server may contain.
 """
 
 import os
@@ -116,13 +117,13 @@ def test_the_run_continues_without_the_killed_and_the_strict_node(ran):
     release = vp.load(folder / "server" / "found")
     assert set(release) == set(COMMON)
     assert release.guarantee.private
-    # Of nodes 6 and 7, one never answers, and one begins with the second round, in which node 3 is lost.
+    # Node 6 never answers. Node 7 answers from the second round, in which node 3 is lost.
     assert log.count("round 1: node ") == log.count("round 2: node ") == 2
     assert log.count("is skipped: lost or late") >= 1
 
 
 def test_votes_of_the_changed_table_would_have_been_released(ran):
-    """The previous test can fail, because there are enough users of the changed table to release their word."""
+    """The previous test would detect votes of the changed table, because its word has enough users to be released."""
     folder, _ = ran
     table = pl.read_csv(folder / "nodes" / f"{PLANTED}{CHANGED}.csv")
     mechanism = vp.HeavyHitters(max_length=5, unit=1)
@@ -143,21 +144,21 @@ def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
     assert [path for path in server if b"Traceback" in path.read_bytes() and path.suffix == ".log"] == []
     assert PLANTED.encode() in b"".join(path.read_bytes() for path in (folder / "nodes").rglob("answers.log"))
     heard = (folder / "server" / "heard").read_text()
-    # The SuperLink itself reports the only errors, "Node Unavailable" or "Message Unavailable" for the killed node.
+    # The only errors are "Node Unavailable" or "Message Unavailable", which the SuperLink reports for the killed node.
     errors = [line for line in heard.splitlines() if " True Error(" in line]
     assert [line for line in errors if "code=3" not in line and "code=4" not in line and "code=5" not in line] == []
     assert heard.count("sums") > 5 * (NODES - 3)
 
 
-def test_the_disk_of_the_server_contains_only_sent_data(ran):
-    """The search for planted words can find text, because the database contains public keys that nodes sent."""
+def test_sent_text_is_found_in_the_database_of_the_server(ran):
+    """The search for planted words would detect them in the database, because it finds other sent text there."""
     folder, _ = ran
     content = b"".join(path.read_bytes() for path in (folder / "server").glob("link.db*"))
     assert b"max-length" in content or b"hitters" in content
 
 
 def test_every_folder_of_a_run_is_deleted_and_every_ledger_has_one_entry(ran):
-    """The killed node keeps its folder until it expires, and the strict node was never charged."""
+    """The killed node keeps its folder until it expires, and the node that never voted has no ledger."""
     folder, _ = ran
     for number in range(NODES):
         state = folder / "nodes" / f"state{number}"

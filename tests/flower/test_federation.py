@@ -1,4 +1,4 @@
-"""A federation without a network, with nodes, messages, and a server that skips lost or malformed answers."""
+"""Tests of a federation without a network, in which the server skips lost and malformed answers."""
 
 import json
 from collections import Counter
@@ -102,7 +102,7 @@ def test_malformed_votes_are_dropped_and_reported(text):
 
 
 def test_lost_late_and_repeated_answers_do_not_change_the_result():
-    """Nodes that do not answer are named and skipped. Repeated and unrequested answers do not count."""
+    """The server skips nodes that do not answer, and reports them. Repeated and unrequested answers do not count."""
     good = write_votes(Counter({Prefix(("a", "b")): 1}))
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()

@@ -43,7 +43,7 @@ BUDGET = vp.Budget(1, 1e-6)
 WHOLE = vp.HeavyHitters(max_length=4).plan(BUDGET)
 """A plan of one round. A word has three letters and an end mark."""
 UNITS: list[dict[str, int]] = [{}, {"unit": 1}, {"unit": 2}]
-"""The plans of the runs: WHOLE, letter by letter, and two letters at a time."""
+"""The settings of the plans, which are WHOLE and plans that add one or two letters per round."""
 ROOT = Trie()
 CLIENT = '''
 """A node that follows the run config: "3:1.masked=lost" is for node 3 when sums are requested in round 1."""
@@ -222,14 +222,17 @@ def tables(folder: Path) -> list[Path]:
 
 
 def lies(paths: list[Path]) -> str:
-    """Return false votes, with one too few for a user's word, many for an unused word, and a count for a total of 0."""
+    """Return false votes for three words.
+
+    The word of one user has one vote too few, an unused word has many votes, and a common word has a total of 0.
+    """
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
     return f"zoo={WHOLE.theta - 1} qqq={2**31} sua={2**32 - honest}"
 
 
 class Runs:
-    """All runs of the federation, started at once.
+    """All runs of the federation, which start in the background.
 
     Attributes:
         paths: The tables of the nodes.
@@ -339,7 +342,7 @@ def patterns_of(paths: list[Path]) -> list[bytes]:
 
 
 def memory_holds(process: int, pattern: bytes) -> bool:
-    """Return whether the memory of a process that the tests started contains some bytes."""
+    """Return whether the memory of a process that the tests started contains a pattern of bytes."""
     for line in Path(f"/proc/{process}/maps").read_text().splitlines():
         span, access = line.split()[:2]
         low, high = (int(each, 16) for each in span.split("-"))
@@ -373,7 +376,7 @@ def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_
     found = runs.expected(WHOLE)
     assert set(release) == found >= {"awx", "bwx", "cwx", "dwx", "sua", "sub", "suc", "sud", "two"}
     assert "zoo" not in found
-    # A user of two nodes counts as two users there, but as one user if both tables are read together.
+    # A user of two nodes counts as two users in the federation, but as one user if both tables are read together.
     assert list(release) == sorted([*whole, "two"])
     assert "not the sums of any single node" in release.guarantee.server_view
     assert "not against the server" in release.plan.to_dict()["trust"]
@@ -384,10 +387,10 @@ def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_
 
 
 @pytest.mark.slow
-def test_one_of_four_nodes_is_lost_at_each_stage(runs):
+def test_a_run_continues_if_one_of_four_nodes_is_lost_at_any_stage(runs):
     """A node that is lost before keys, shares or sums is excluded from that round.
 
-    A node that is lost after its sums counts.
+    A node that is lost after it sent its sums counts.
 
     The run continues.
     """
@@ -404,7 +407,7 @@ def test_one_of_four_nodes_is_lost_at_each_stage(runs):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["keys", "shares", "masked", "unmasking"])
-def test_with_two_of_four_nodes_lost_the_run_ends_without_a_release(runs, stage):
+def test_a_run_that_loses_two_of_four_nodes_releases_nothing(runs, stage):
     """At every stage, a round with too few nodes ends with an error and releases nothing."""
     assert "2 of 4 nodes are left and 3 are needed" in runs.failed(f"beyond-{stage}")
 
@@ -423,7 +426,7 @@ def test_an_answer_to_a_closed_stage_is_ignored(runs):
 
 @pytest.mark.slow
 def test_sums_of_another_length_or_domain_are_skipped_with_a_message(runs):
-    """A node with too few numbers or other letters is excluded. If both occur in one round, nothing is released."""
+    """A node with too few numbers or other letters is excluded. If two nodes are excluded, nothing is released."""
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (2, 2)})
     assert set(runs.release("malformed")) == found
@@ -436,7 +439,9 @@ def test_sums_of_another_length_or_domain_are_skipped_with_a_message(runs):
 
 @pytest.mark.slow
 def test_a_dishonest_node_controls_the_words_and_breaks_the_guarantee(runs):
-    """One vote too few for a word reveals whether users of other nodes have it, so the guarantee needs honest nodes.
+    """If a node sends one vote too few for a word, the result reveals whether users of other nodes have this word.
+
+    Therefore the guarantee requires honest nodes.
 
     In addition, a word without users is found, and a word with hundreds of users is lost, because sums are modulo 2^32.
     """
@@ -447,7 +452,7 @@ def test_a_dishonest_node_controls_the_words_and_breaks_the_guarantee(runs):
 
 @pytest.mark.slow
 def test_a_node_that_receives_a_request_twice_is_counted_once(runs):
-    """Every message arrives twice. Nodes answer the first and reject the second, and the result is the same."""
+    """Each node answers the first of two identical messages and rejects the second, so the result is the same."""
     assert set(runs.release("twice")) == runs.expected(WHOLE)
     assert "is skipped" not in runs.says("twice", "round 1 of at most 1 done")
 

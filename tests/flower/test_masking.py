@@ -74,7 +74,7 @@ def test_the_total_is_the_sum(count):
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(4, 9), st.data())
-def test_lost_nodes_are_excluded_or_the_round_fails_closed(count, data):
+def test_lost_nodes_are_excluded_or_the_round_is_aborted(count, data):
     """The total is the plain sum over the nodes that sent sums. With too few nodes there is no total."""
     lost = data.draw(st.dictionaries(st.sampled_from([7 * n + 3 for n in range(count)]), st.sampled_from(STAGES)))
     nodes = Nodes(count, lost)
@@ -95,7 +95,7 @@ def test_lost_nodes_are_excluded_or_the_round_fails_closed(count, data):
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_one_of_four_may_be_lost_at_each_stage(stage):
-    """Three of four nodes are enough, whenever the fourth is lost, but two nodes are not."""
+    """Three of four nodes are enough at every stage, but two nodes are not."""
     nodes = Nodes(4, {3: stage})
     kept = [vector for number, vector in nodes.vectors.items() if number != 3 or stage == "unmasking"]
     assert nodes.total().tolist() == sum(kept).tolist()
@@ -119,7 +119,7 @@ def test_the_server_has_only_masked_sums():
         assert np.count_nonzero(rest) > LENGTH // 2  # Without the node's own mask, the masks of its pairs remain.
 
 
-def test_a_node_sends_one_of_two_shares_and_each_stage_once():
+def test_a_node_answers_each_stage_once_and_sends_one_of_two_shares():
     """Nodes reject a repeated stage, stages in a wrong order, and a request for both shares."""
     nodes = Nodes(4)
     nodes.total()
@@ -141,7 +141,7 @@ def test_a_node_sends_one_of_two_shares_and_each_stage_once():
 
 @pytest.mark.parametrize("count", [3, 7, 30])
 def test_no_node_can_be_unmasked_in_two_ways(count):
-    """Both secrets of a node need more shares than there are nodes (2 least > count), and each node sends one."""
+    """Both secrets of a node need more shares than there are nodes (2 least > count), but each node sends one share."""
     assert 2 * least_of(count) > count
 
 
@@ -151,7 +151,7 @@ def change(text):
 
 @pytest.mark.parametrize("stage", ["shares", "unmasking"])
 def test_a_node_that_sends_wrong_shares_is_detected(stage):
-    """The reader of a changed letter rejects it, and a changed share does not fit the first commitment."""
+    """The recipient of a changed encrypted share rejects it, and a changed share does not match its commitment."""
 
     def lies(now, number, answer):
         if now != stage or number != 3:
@@ -210,8 +210,8 @@ def test_sums_over_another_domain_are_excluded():
     ]
 
 
-def test_letters_are_bound_to_sender_reader_and_session():
-    """An encrypted share can be opened only with its key and context."""
+def test_an_encrypted_share_is_bound_to_its_sender_recipient_and_session():
+    """An encrypted share can be decrypted only with its key and its context."""
     key = bytes(32)
     cipher = sealed(key, b"share", "run/1/2")
     assert opened(key, cipher, "run/1/2") == b"share"
@@ -221,9 +221,9 @@ def test_letters_are_bound_to_sender_reader_and_session():
 
 
 def test_masks_of_a_pair_cancel_and_their_bytes_are_uniform():
-    """Masks are opposite.
+    """The two masks of a pair add up to zero.
 
-    Another session or pair gives other masks. The mean of 10^5 bytes raises a false alarm with probability below 1e-9.
+    Another session gives other masks. The test of the mean of 10^5 bytes fails by chance with probability below 1e-9.
     """
     one, two = Member("s", 1), Member("s", 2)
     ours = pair_mask(one.secrets[0], public_of(two.secrets[0]), 1, 2, "s", 25_000)

@@ -98,7 +98,7 @@ def node(tmp_path):
     return Node(tmp_path)
 
 
-# ---- Values that a run fixes ----
+# ---- Values that the first round of a run fixes ----
 
 
 def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(node):
@@ -140,7 +140,7 @@ def test_only_the_owner_can_read_the_folder_of_a_run(node):
     assert "must be a folder that only the user of this node can read" in node.refusal
 
 
-def test_linked_runs_are_not_read(node):
+def test_a_folder_of_runs_that_is_a_symbolic_link_is_rejected(node):
     """A folder of runs that is a symbolic link is not used."""
     elsewhere = node.folder / "elsewhere"
     elsewhere.mkdir(mode=0o700)
@@ -162,7 +162,7 @@ FILES = ["tokens.npy", "user_start.npy", "user_key.npy", "vocabulary.arrow", "co
     [(f"electorate/{name}", change) for name in FILES for change in (damaged, Path.unlink)]
     + [("run.json", damaged), ("run.json", Path.unlink), ("electorate", shutil.rmtree), ("", shutil.rmtree)],
 )
-def test_a_node_stops_participating_after_loss_or_damage(node, name, change):
+def test_a_node_with_lost_or_damaged_files_stops_answering(node, name, change):
     """The node answers no further message of the run, whether or not its table changed."""
     node.ask()
     change(node.state / "runs" / "1" / name)
@@ -175,7 +175,7 @@ def test_a_node_stops_participating_after_loss_or_damage(node, name, change):
     assert "lost" in said[0]
 
 
-def test_all_processes_together_answer_once_per_stage(node):
+def test_one_of_several_simultaneous_messages_is_answered(node):
     """Ten messages for the same round arrive at the same time, and one of them is answered."""
     answers = []
     threads = [threading.Thread(target=lambda: answers.append(node.ask())) for _ in range(10)]
@@ -192,7 +192,7 @@ def test_all_processes_together_answer_once_per_stage(node):
 
 
 class Killed(BaseException):
-    """End a handler as a kill would, so that no later code runs."""
+    """An exception that ends a handler as a kill does, so that no later code runs."""
 
 
 @pytest.mark.parametrize("step", range(12))
@@ -218,7 +218,7 @@ def test_a_node_that_is_killed_at_any_step_never_votes_for_another_word(node, mo
 
 
 def test_a_node_that_was_killed_while_it_saved_reads_the_table_of_its_first_answer(node, monkeypatch):
-    """If the first save fails, nothing was answered, so a later round may fix the words."""
+    """If the first save is interrupted, the node has not answered, so a later round may fix the words."""
     real = LocalCorpus.save
 
     def save(self, folder):
@@ -250,7 +250,7 @@ def test_the_folder_is_deleted_with_the_last_round_and_no_round_is_answered_agai
 
 
 def test_a_node_responds_once_to_a_run_with_a_seed(tmp_path):
-    """No ledger lists the run, so the record of its answers remains, without any word."""
+    """No ledger lists the run, so a record of its answers remains. The record contains no words."""
     node = Node(tmp_path, **{"allow-seed": True})
     config = {"max-length": 4, "seed": 5}
     ballot = numbers_of(plan_of(**config).rules.ballot)
@@ -260,8 +260,8 @@ def test_a_node_responds_once_to_a_run_with_a_seed(tmp_path):
     assert "answered before" in node.refusal
 
 
-def test_the_server_ends_a_run(node):
-    """A run that stops early ends with a message, and the node answers no further message of it."""
+def test_a_node_answers_no_message_after_the_server_ends_the_run(node):
+    """If a run stops early, the server sends a last message, after which the node answers no message of the run."""
     node.ask()
     assert dict(node.send({"stage": "over"}).content["votes"]) == {}
     assert list((node.state / "runs").iterdir()) == []
@@ -269,8 +269,8 @@ def test_the_server_ends_a_run(node):
     assert len(node.entries) == 1
 
 
-def test_a_folder_is_deleted_after_its_time(tmp_path, monkeypatch):
-    """With the next message of any run, folders that are too old are deleted, including damaged ones."""
+def test_the_expired_folder_of_a_run_is_deleted(tmp_path, monkeypatch):
+    """When the next message of any run arrives, the node deletes expired folders, including damaged folders."""
     node = Node(tmp_path, **{"keep-hours": 2})
     node.ask(run=1)
     node.ask(run=2)
@@ -299,16 +299,16 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_the_terms_of_a_run_equal_those_of_its_first_round(tmp_path, name):
-    """For any later run config, the node answers only the run that was charged."""
+def test_another_run_config_is_rejected_after_the_first_round(tmp_path, name):
+    """The node rejects a message with another run config, and still answers messages with the first run config."""
     node = Node(tmp_path, **{"allow-seed": True})
     assert node.ask() is not None
     assert node.ask(SECOND, **FORGED[name]) is None
     assert node.ask(SECOND) is not None
 
 
-def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
-    """Another ballot, other exclusions, a lost prefix that reappears, and an additional round are rejected."""
+def test_another_ballot_list_or_trie_is_rejected_after_the_first_round(node):
+    """Another ballot, other exclusions, and a lost prefix that reappears are rejected."""
     half = [BALLOT[0] / 2, *BALLOT[1:]]
     assert node.ask() is not None
     lost = SECOND.grown(frozenset({Prefix(tuple("moonli"))}))
@@ -317,7 +317,7 @@ def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
         (SECOND, {"exclude": ["sunshine"]}),
     ]:
         assert node.ask(trie, **more) is None
-    # A rejected stage counts as answered if its terms were right, so the third round follows.
+    # The node still answers the third round after it rejected these messages.
     assert node.ask(lost) is not None
     again = THIRD.grown(frozenset({Prefix(tuple("sunshine"))}))
     assert node.ask(again) is None
@@ -333,20 +333,20 @@ def test_ballot_exclusions_and_trie_equal_those_of_the_first_round(node):
         Trie((frozenset(), frozenset({Prefix(tuple("sunshi"))}))),
     ],
 )
-def test_a_trie_that_no_run_can_have_is_rejected(node, trie):
+def test_an_impossible_trie_is_rejected(node, trie):
     """Each prefix must extend a living prefix by the symbols of a round, and the number of rounds must fit the plan."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
 
 
 @pytest.mark.parametrize("number", [-1, 1, 2**70, "x"])
-def test_the_number_of_a_round_fits_its_trie(node, number):
-    """A message that claims another round is rejected."""
+def test_a_round_number_that_does_not_match_the_trie_is_rejected(node, number):
+    """A message is rejected if its round differs from the number of rounds in its trie."""
     assert node.ask(number=number) is None
 
 
 def test_votes_beyond_the_budget_are_rejected(node):
-    """The accountant of the node computes the cost of the votes and rejects them."""
+    """The node computes the delta of the requested votes, and rejects a delta beyond the budget."""
     assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
     assert "cost a delta" in node.refusal
 
@@ -443,7 +443,7 @@ def test_a_node_stops_participating_if_its_log_cannot_be_written(node):
         {"total-epsilon": float("inf")},
     ],
 )
-def test_a_node_without_bounds_answers_nothing(node, change):
+def test_a_node_with_missing_or_invalid_settings_answers_nothing(node, change):
     """The folder and the total have no defaults, and values of other types are errors."""
     [(name, value)] = change.items()
     if value is None:
@@ -497,8 +497,8 @@ def test_no_text_of_an_exception_of_a_loader_is_sent_to_the_server(tmp_path, err
     assert "refused" in node.log[-1]
 
 
-def test_an_error_without_a_text_is_also_constant(tmp_path):
-    """An exception that fails to produce its text gives the same reply."""
+def test_an_exception_that_cannot_be_converted_to_text_is_not_sent(tmp_path):
+    """An exception that raises an error when it is converted to text causes the same reply."""
 
     class StrangeError(Exception):
         def __str__(self):
@@ -514,7 +514,7 @@ def test_an_error_without_a_text_is_also_constant(tmp_path):
 
 
 def test_a_loader_creates_the_table_once_per_run(tmp_path):
-    """`client_of(load)` reads no table. The loader runs only in the first round, and a function may give settings."""
+    """`client_of(load)` reads no table. The loader runs only in the first round. A function may return the settings."""
     calls = []
 
     def load(context):
@@ -533,8 +533,8 @@ def test_a_loader_creates_the_table_once_per_run(tmp_path):
     assert list(node.state.iterdir()) == []
 
 
-def test_public_words_are_removed_when_the_words_are_fixed(node):
-    """Users vote for their next word, and the run is charged once."""
+def test_public_words_are_excluded_in_the_first_round(node):
+    """Users with an excluded word vote for their next word, and the run is charged once."""
     rows = "".join(f"{user},sunshine\n{user},sunshine\n{user},moonlight\n" for user in range(200))
     (node.folder / "table.csv").write_text(f"who,what\n{rows}")
     assert set(node.ask(exclude=["sunshine"])) == {MOON}

@@ -1,4 +1,4 @@
-"""The server with nodes in the same process, with its ledger, its public words, and the end of a run."""
+"""Tests of the server with nodes in the same process, its ledger, its public words, and the end of a run."""
 
 import json
 from pathlib import Path
@@ -100,7 +100,7 @@ def test_repeated_messages_do_not_end_a_round(tmp_path, config):
 
 
 def test_public_words_are_sent_to_the_nodes_and_recorded(tmp_path, config):
-    """No node votes for a listed word. Passes that exclude the found words find further words."""
+    """No node votes for a listed word, so the release contains only another word. The plan records the list."""
     (tmp_path / "words.txt").write_text("sun\nstar\n")
     Grid(tmp_path, {**config, "exclude": str(tmp_path / "words.txt")}).serve()
     release = vp.load(tmp_path / "found")

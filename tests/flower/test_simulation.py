@@ -1,4 +1,4 @@
-"""The example of 100 simulated nodes in Flower's simulation engine. Some are lost, and the table of one changes."""
+"""Test of the example with 100 simulated nodes. Some nodes are lost, and the table of one node changes."""
 
 import os
 import shutil
