@@ -28,7 +28,7 @@ def test_the_command_releases_and_saves(voxpop, tmp_path):
     assert "unheard" not in out
 
 
-def test_options_reach_the_mechanism(voxpop):
+def test_the_executed_plan_contains_the_options(voxpop):
     """The executed plan contains every option of the mechanism."""
     options = {
         "max_length": 7,
@@ -42,7 +42,7 @@ def test_options_reach_the_mechanism(voxpop):
 
 
 def test_a_whole_text_is_found_as_one_phrase(voxpop, tmp_path):
-    """An entire text is found as one phrase."""
+    """With `--alphabet tokens`, an entire text is found as one phrase."""
     assert voxpop("heavy-hitters", *CALL, "--alphabet", "tokens", "-o", "words").code == 0
     assert list(vp.load(tmp_path / "words")) == [("tea", "tea", "milk")]
 

@@ -58,7 +58,7 @@ def test_output_contains_no_private_data(voxpop, posts, tmp_path):
     assert record["plan"] == content["plan"]
 
 
-def test_options_reach_the_mechanism(voxpop, posts):
+def test_the_executed_plan_contains_the_options(voxpop, posts):
     """The executed plan contains every option of the mechanism."""
     flags = ["--max-items-per-user", 7, "--min-users", 20]
     plan = voxpop("items", *CALL, *flags, "-o", "words", "--json").json["plan"]
@@ -151,8 +151,8 @@ def test_all_missing_arguments_are_listed_at_once(voxpop, posts, arguments, miss
     assert ('posts.parquet has the columns "author"' in complaint) == ("posts.parquet" in arguments)
 
 
-def test_an_event_log_needs_no_columns(voxpop, tmp_path):
-    """Its columns have standard names, so only the other arguments are missing."""
+def test_an_event_log_needs_no_column_options(voxpop, tmp_path):
+    """The columns of an event log have standard names, so only the other arguments are missing."""
     names = {"case:concept:name": ["1"], "concept:name": ["a"], "time:timestamp": ["2026-11-22"]}
     pl.DataFrame(names).write_csv(tmp_path / "log.csv")
     complaint = voxpop("items", "log.csv").complaint
@@ -239,8 +239,8 @@ def test_the_report_contains_the_texts_of_the_operator(voxpop, posts, tmp_path):
     assert "title" in voxpop("items", *CALL, "-o", "other", "--title", "x" * 501).complaint
 
 
-def test_the_charged_ledger_is_named(voxpop, posts, tmp_path):
-    """The output and the report name the entry."""
+def test_the_charged_ledger_entry_is_reported(voxpop, posts, tmp_path):
+    """The output and the saved metadata contain the entry and the budget of the ledger."""
     voxpop("ledger", "init", "team.ledger", "--dataset", "Posts", "--epsilon", 8, "--delta", "1e-5")
     out = voxpop("items", *CALL, "-o", "words", "--ledger", "team.ledger", "--dataset", "Posts").out
     assert 'Ledger: entry 1 of "Posts", budget (8, 1e-05).' in out

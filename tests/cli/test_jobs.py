@@ -152,7 +152,7 @@ def test_a_dry_run_charges_and_writes_nothing(voxpop, job, monkeypatch):
     ],
 )
 def test_a_dry_run_finds_errors_of_the_run(voxpop, job, monkeypatch, change, words):
-    """Sources, columns, budgets and ledgers are checked without rows."""
+    """A dry run checks sources, columns, budgets and ledgers without reading any row."""
     monkeypatch.setenv("DAY", "monday")
     job((JOB + LEDGER).replace(*change))
     assert words in voxpop("run", "job.toml", "--dry-run").complaint
@@ -268,7 +268,7 @@ def test_a_job_reads_a_database(voxpop, job, monkeypatch):
     assert list(vp.load("words")) == ["tea"]
 
 
-def test_a_new_job_must_be_confirmed(voxpop, job, monkeypatch):
+def test_answers_to_the_prompts_create_a_job(voxpop, job, monkeypatch):
     """The answers to the prompts give a job that a dry run accepts."""
     answers = "items\nposts.parquet\nauthor\ntext\nbody\n1\n1e-8\nnew words\nteam.ledger\nposts\n\n"
     ran = subprocess.run(
@@ -281,8 +281,8 @@ def test_a_new_job_must_be_confirmed(voxpop, job, monkeypatch):
     assert "already exists" in voxpop("run", "--new", "new.toml").complaint
 
 
-def test_a_missing_confirmation_writes_nothing(job):
-    """The end of the input is an error."""
+def test_missing_answers_write_no_job(job):
+    """If the input ends before the last answer, the command reports an error."""
     ran = subprocess.run(
         [sys.executable, "-m", "voxpop.cli", "run", "--new", "new.toml"],
         input="items\n",
@@ -408,7 +408,7 @@ def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
     assert voxpop("run", "job.toml").code == 0
 
 
-def test_a_changed_job_differs_from_the_finished_run(voxpop, job, monkeypatch):
+def test_a_finished_run_with_other_settings_is_reported(voxpop, job, monkeypatch):
     """A finished run is not repeated, but the output states that other settings made the result."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
@@ -438,14 +438,14 @@ def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
         "items\nposts.parquet\nauthor\ntext\nbody\nmuch\n1e-8\nwords\n\n",
     ],
 )
-def test_a_wrong_confirmation_writes_nothing(voxpop, job, monkeypatch, answers):
+def test_wrong_answers_write_no_job(voxpop, job, monkeypatch, answers):
     """The prompts can be answered again, because no file was written."""
     monkeypatch.setattr(sys, "stdin", StringIO(answers))
     assert voxpop("run", "--new", "new.toml").code == 2
     assert not Path("new.toml").exists()
 
 
-def test_an_empty_variable_is_not_set(voxpop, job, monkeypatch):
+def test_an_empty_environment_variable_is_rejected(voxpop, job, monkeypatch):
     """An empty name of a run is rejected, because each start of a run without a name would be charged."""
     monkeypatch.setenv("DAY", "")
     job(JOB + LEDGER)

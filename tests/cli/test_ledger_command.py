@@ -26,7 +26,7 @@ def shop(voxpop, tmp_path):
 
 
 def test_the_command_prints_the_spent_and_the_remaining_budget(voxpop, shop):
-    """After two charges of epsilon 3 of 7, epsilon 5.87 fits, because Gaussian noise adds up by squares.
+    """After two charges of epsilon 3 of 7, epsilon 5.87 fits, because the squares of mu add up.
 
     Epsilon 5.9 is rejected.
     """
@@ -97,7 +97,7 @@ def test_a_run_needs_a_ledger(voxpop, shop):
 
 
 def test_a_folder_that_appears_during_the_save_is_kept(voxpop, shop, tmp_path, monkeypatch):
-    """Without a ledger, the result is kept, and `voxpop resume` saves it."""
+    """The result is kept even without a ledger, and `voxpop resume` saves it."""
     from voxpop.ledger import runs
 
     real = runs.keep

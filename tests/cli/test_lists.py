@@ -32,8 +32,8 @@ def test_a_list_quoted_by_a_csv_writer_is_read_again(entries):
         ("", []),
     ],
 )
-def test_spaces_marks_and_empty_entries_are_ignored(text, entries):
-    """Only quotes keep spaces at the ends of an entry."""
+def test_outer_spaces_byte_order_marks_and_empty_entries_are_ignored(text, entries):
+    """Spaces at the ends of an entry are kept only within quotes."""
     assert listed(text, "--alphabet") == entries
 
 
@@ -45,7 +45,7 @@ def test_quotes_that_are_not_closed_are_rejected(text):
 
 
 def test_a_file_has_one_entry_in_each_line(tmp_path):
-    """Marks, blank lines, carriage returns and spaces at the ends are ignored, and a comma is part of an entry."""
+    """Byte order marks, blank lines, carriage returns and outer spaces are ignored, and a comma is part of an entry."""
     (tmp_path / "a.txt").write_bytes('\ufeffpay\r\n\r\n ship \nCreate, invoice\n"say ""hi"" "\n'.encode())
     assert listed_file(tmp_path / "a.txt", "--alphabet") == ["pay", "ship", "Create, invoice", 'say "hi" ']
     (tmp_path / "a.txt").write_bytes(b"\xff\xfe")
@@ -78,7 +78,7 @@ def test_columns_with_commas_are_read(voxpop, tmp_path):
     assert vp.load(tmp_path / "keys").to_list() == [("tea", "x")]
 
 
-def test_grams_with_other_borders_are_printed_differently(voxpop, tmp_path):
+def test_grams_with_different_token_borders_are_printed_differently(voxpop, tmp_path):
     """Tokens may contain spaces, as names of activities do."""
     visits = [["new york", "city"], ["new", "york city"]] * 600
     pl.DataFrame({"who": range(1200), "visit": visits}).write_parquet(tmp_path / "t.parquet")

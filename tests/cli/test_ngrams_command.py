@@ -29,7 +29,7 @@ def test_the_command_releases_and_saves_phrases(voxpop, tmp_path):
 
 
 @pytest.mark.usefixtures("posts")
-def test_sentences_keep_phrases_apart(voxpop, tmp_path):
+def test_phrases_end_at_the_end_of_a_sentence(voxpop, tmp_path):
     """With --sentences, no phrase continues from one sentence into the next."""
     assert voxpop("ngrams", *CALL, "--max-length", 2, "--sentences", "--seed", 1).code == 0
     release = vp.load(tmp_path / "phrases")

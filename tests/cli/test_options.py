@@ -127,7 +127,7 @@ def test_other_options_may_not_be_repeated(voxpop, tmp_path, twice):
     assert not (tmp_path / "found").exists()
 
 
-def test_columns_have_the_expected_types(voxpop, tmp_path):
+def test_declared_types_of_columns_are_used(voxpop, tmp_path):
     """A type may contain a comma. The option is repeated for several types."""
     rows = "".join(f"{number},{'1.50' if number % 2 else '2.5'}\n" for number in range(800))
     (tmp_path / "sales.csv").write_text(f"who,price\n{rows}")

@@ -1,4 +1,4 @@
-"""On a terminal, long commands show a bar with a step for each round of heavy hitters or length of sequences."""
+"""Tests of the progress bar that long commands show on a terminal. It has one step per round or length."""
 
 import io
 import sys
@@ -11,7 +11,7 @@ from voxpop.files import progress
 
 
 class Terminal(io.StringIO):
-    """A standard error stream that claims to be a terminal."""
+    """A standard error stream whose `isatty` returns True."""
 
     def isatty(self):
         return True

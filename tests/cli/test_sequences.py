@@ -106,7 +106,7 @@ def test_the_plan_covers_finding_the_alphabet(voxpop):
 
 
 @pytest.mark.jit
-def test_a_seed_is_marked(voxpop, visits, tmp_path):
+def test_a_seeded_model_is_marked_as_not_private(voxpop, visits, tmp_path):
     """The same seed gives the same files. The output and the files are marked as not private."""
     calls = [voxpop("sequences", *CALL, *BUDGET, *LETTERS, "--seed", 1, "--synthesize", 5, "-o", n) for n in ("x", "y")]
     assert all("NOT PRIVATE" in call.out for call in calls)
@@ -141,7 +141,7 @@ def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
     assert "not replaced" in complaint
 
 
-def test_an_event_log_needs_no_names(voxpop, tmp_path):
+def test_an_event_log_needs_no_column_options(voxpop, tmp_path):
     """Columns with standard names are found in XES and in tables, with and without a column of persons."""
     events = "".join(
         f'<trace><string key="concept:name" value="c{case}"/><string key="who" value="p{case}"/>'

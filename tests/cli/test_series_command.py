@@ -61,7 +61,7 @@ def test_a_series_with_a_seed_is_marked_from_the_start(voxpop):
 
 
 def test_the_order_of_the_columns_of_users_is_the_same_every_night(voxpop, tmp_path):
-    """In another order, each person would have two budgets."""
+    """If the order could change, each person would have two budgets."""
     ids = [str(number) for number in range(3000)]
     pl.DataFrame({"tenant": ids, "id": ids, "what": ["tea"] * 3000}).write_parquet(tmp_path / "1.parquet")
     voxpop("series", "init", "state", "--nights", 4, "--epsilon", 3, "--delta", "1e-6")
@@ -84,7 +84,7 @@ def test_users_below_zero_and_above_63_bits_can_be_deleted(voxpop, tmp_path):
         assert "nothing was deleted" in again.complaint
 
 
-def test_a_series_takes_a_public_list(voxpop, tmp_path):
+def test_a_series_accepts_a_public_list(voxpop, tmp_path):
     """The list is given once, the plan and the report contain it, and the saved release is verified."""
     (tmp_path / "list.txt").write_text("tea\nnobody\n")
     budget = ["--nights", 3, "--epsilon", 3, "--delta", "1e-6", "--known", "list.txt"]

@@ -40,7 +40,7 @@ def test_the_first_rows_are_shown(voxpop, saved):
 
 
 def test_a_result_is_shown_as_json(voxpop, saved):
-    """The JSON output is one object with the same facts."""
+    """The JSON output is one object with the same content as the text output."""
     assert voxpop("show", saved, "--first", 2, "--json").json == {
         "released": 100,
         "statement": "(4, 1e-07)-DP, one user added or removed",

@@ -86,7 +86,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: "-".join(map(ascii, place)))
-def test_forged_folders_print_no_escapes(voxpop, folder, place):
+def test_forged_folders_print_no_control_characters(voxpop, folder, place):
     """For any text in a record, the commands print escapes or an error."""
     if place:
         forge(folder, "release.json", lambda record: put(record, place, EVIL))
@@ -100,7 +100,7 @@ def test_forged_folders_print_no_escapes(voxpop, folder, place):
 
 
 @pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb", "\u202ea"])
-def test_names_of_files_print_no_escapes(voxpop, folder, name):
+def test_names_of_files_print_no_control_characters(voxpop, folder, name):
     """Escapes replace control characters in the names of a folder and its files."""
     (folder / name).write_text("x")
     ran = voxpop("verify", "words")
@@ -116,7 +116,7 @@ def test_names_of_files_print_no_escapes(voxpop, folder, name):
 
 
 @pytest.mark.parametrize("place", ["dataset", "label", "mechanism", "charged", "release", "state"])
-def test_forged_ledgers_print_no_escapes(voxpop, tmp_path, place):
+def test_forged_ledgers_print_no_control_characters(voxpop, tmp_path, place):
     """Names, labels and all other text of a ledger are shown as escapes on one line."""
     path = tmp_path / "team.ledger"
     account = vp.Ledger(path).open("posts", vp.Budget(7, 1e-4), create=True)
@@ -133,8 +133,8 @@ def test_forged_ledgers_print_no_escapes(voxpop, tmp_path, place):
         assert "owned" not in ran.out or len([line for line in ran.out.split("\n") if "owned" in line]) == 1
 
 
-def test_messages_of_the_library_are_safe(tmp_path):
-    """Exceptions are printed by interpreters and written to logs."""
+def test_messages_of_the_library_contain_no_control_characters(tmp_path):
+    """Messages contain no control characters, because interpreters print them and logs contain them."""
     assert is_safe(str(InputError(EVIL.replace("\n", " "))))
     with pytest.raises(ReleaseError) as caught:
         vp.load(tmp_path / EVIL.replace("\n", " "))
@@ -151,7 +151,7 @@ def test_forged_records_cannot_add_lines_to_plans():
             assert is_safe(str(StoredPlan({"mechanism": mechanism, **numbers})))
 
 
-def test_a_profile_contains_the_names_of_its_columns(voxpop, tmp_path):
+def test_names_of_columns_in_a_profile_print_no_control_characters(voxpop, tmp_path):
     """Names of columns are public, but they may originate in an untrusted file."""
     table = pl.DataFrame({"who": range(3000), EVIL: ["a b", "c"] * 1500, "n": [1, 2] * 1500})
     table.write_parquet(tmp_path / "t.parquet")
@@ -188,7 +188,7 @@ def test_plain_text_is_shown_unchanged_and_controls_are_escaped():
     assert shown("a\tb\u2028\u00ad\ud800") == "a\\tb\\u2028\\xad\\ud800"
 
 
-def test_keys_with_hostile_names_are_shown():
+def test_names_of_columns_are_escaped_in_html():
     """The box of a notebook and the report escape names of columns."""
     keys = Keys((KeyColumn("<b>\x1b[2J", "string"),))
     release = vp.Release.from_items(pa.array(["<i>", EVIL]), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys)

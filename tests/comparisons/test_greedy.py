@@ -1,6 +1,6 @@
 """Tests of GW.
 
-The kernel is compared with plain loops, a search checks the sensitivity, and the numbers are checked.
+They compare the kernel with plain loops, search for a violation of the sensitivity, and check noise and threshold.
 """
 
 from itertools import pairwise

@@ -26,7 +26,7 @@ def test_users_of_a_pick_are_removed():
     assert private_users_hit(held, chosen) == 1200 / 1205
 
 
-def test_picks_come_from_the_domain_without_repetition():
+def test_picks_are_distinct_items_of_the_domain():
     """A domain of two items gives at most two picks."""
     domain = np.array([False, True, False, False, True])
     chosen = private_hitting_set(pairs(), domain, 3, Budget(4, 1e-7), Secret.from_seed(1))
@@ -34,7 +34,7 @@ def test_picks_come_from_the_domain_without_repetition():
     assert private_hitting_set(pairs(), np.zeros(5, np.bool_), 3, Budget(4, 1e-7), Secret.from_seed(1)).size == 0
 
 
-def test_noise_decides_at_a_tiny_epsilon():
+def test_picks_are_random_at_a_tiny_epsilon():
     """Every item is the first pick of some of 200 runs (false alarm below 1e-17)."""
     domain = np.ones(5, np.bool_)
     runs = [private_hitting_set(pairs(), domain, 1, Budget(1e-4, 1e-9), Secret.from_seed(run)) for run in range(200)]

@@ -53,7 +53,10 @@ def test_weights_equal_those_of_plain_loops(users, tau, most):
 
 @given(users=bounded_users(), low=st.lists(st.sampled_from([0.5, 0.7, 1.0]), min_size=8, max_size=8))
 def test_biased_shares_are_within_one(users, low):
-    """No user gives more than 1 in l2, no item gets over b_max of an even share, and a low item gets its exact bias."""
+    """The shares of a user have an l2 norm of at most 1.
+
+    No item receives more than b_max times an even share. An item with a bias below 1 receives exactly this factor.
+    """
     held = pairs_of(users, 8)
     bias = np.array(low)
     shares = biased_shares(held, bias, 2.0)

@@ -60,7 +60,7 @@ def test_a_selection_at_twice_the_divergence_is_detected():
     assert worst_delta(broken, BUDGET.epsilon) > 2 * BUDGET.delta
 
 
-def test_weights_have_probability_one_half_and_nine_tenths():
+def test_weights_for_two_release_probabilities_equal_independent_values():
     """At (3, e^-10) and limit 100, the weights needed are 6.06 and 7.50, computed independently of the grid."""
     chosen = one_round(BUDGET, 100)
     assert chosen.weight_of(0.5) == pytest.approx(6.06, abs=0.04)

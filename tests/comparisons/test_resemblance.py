@@ -29,7 +29,7 @@ def real():
 
 
 def test_sequences_of_one_source_are_accepted(real):
-    """All distances are as small as between two samples of one source, and the classifier only guesses.
+    """All distances are as small as between two samples of one source, and the classifier is not better than chance.
 
     Its accuracy is 0.5 with a deviation of 0.009.
     """
@@ -39,7 +39,7 @@ def test_sequences_of_one_source_are_accepted(real):
 
 
 def test_other_transitions_are_reported(real):
-    """Symbols and lengths are the same but in another order, so only transitions and the classifier detect this."""
+    """Symbols and lengths have the same distribution, so only transitions and the classifier show the difference."""
     found = figures(real, drawn(3, 0.0))
     assert found["lengths"] < 0.05
     assert found["symbols"] < 0.05
@@ -48,7 +48,7 @@ def test_other_transitions_are_reported(real):
 
 
 def test_equal_collections_have_no_distance(real):
-    """All distances are exactly 0, and the classifier guesses."""
+    """All distances are exactly 0, and the accuracy of the classifier is 0.5."""
     found = figures(real, real)
     assert found.pop("classifier") == pytest.approx(0.5)
     assert set(found.values()) == {0.0}

@@ -107,7 +107,7 @@ def test_pipeline_dp_multiplies_its_noise_by_the_root_of_the_limit(case, thresho
 
 
 def test_thresholds_equal_those_of_the_installed_pipeline_dp():
-    """The selector has the threshold of the comparison. The noise for a limit of 1 is not multiplied."""
+    """The installed selector has the threshold and the release probabilities of the comparison."""
     selection = pytest.importorskip(
         "pipeline_dp.optimal_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"
     )

@@ -127,7 +127,7 @@ def test_a_prefix_tree_without_noise_is_the_data():
 
 @pytest.mark.jit
 @pytest.mark.parametrize("model", [*RIVALS, "PrivTree", "default"])
-def test_every_model_of_the_cells_draws_as_many_sequences_as_it_estimates(model):
+def test_every_compared_model_draws_as_many_sequences_as_it_estimates(model):
     """The number of drawn sequences is the number that the model estimates, for each rival and for the default."""
     frame = pl.DataFrame({"user": range(400), "sequence": [["a", "b"], ["b"]] * 200})
     whole = Measure.__new__(Measure)

@@ -1,4 +1,4 @@
-"""The audit of every mechanism. No release shows more than the claim, and the worst cases are close to it.
+"""Tests of the audit of every mechanism. No case shows more than the claim, and the worst cases are close to it.
 
 Each case gives a false alarm with probability at most 2e-12. This is 1e-12 for a wrong bound, and 1e-12 for correct
 probabilities that are reported as a deviation. There are about 100 cases, so a false alarm of this file has a
@@ -142,7 +142,7 @@ def look_at(findings, record_property):
     record_property("figure", f"{len(findings)} cases, {trials:,} trials, at most {most:.2f} of the epsilon claimed")
 
 
-def test_every_sound_cell_and_accounting_is_audited():
+def test_every_weighting_and_accounting_is_audited():
     """Every weighting and accounting is audited, and every mechanism has cases."""
     found = [union for union in UNIONS if isinstance(union, vp.papers.SetUnion)]
     assert {union.weighting for union in found if union.accounting == "joint"} == {*WEIGHTINGS}
@@ -168,7 +168,7 @@ def test_several_data_sets_are_audited_together():
 
 
 @pytest.mark.jit
-def test_the_default_case_runs_the_default():
+def test_the_case_of_default_ngrams_runs_the_default_mechanism():
     """Words are measured in adaptive rounds, pairs of rare words are pruned, and users have individual budgets."""
     plan, _, copies, happened = ngrams().joined.args
     foreseen = happened.args[0]
@@ -179,6 +179,6 @@ def test_the_default_case_runs_the_default():
 
 @pytest.mark.parametrize(("mechanism", "trials", "error"), [("words", 10, 0.1), ("items", 0, 0.1), ("items", 10, 0.5)])
 def test_wrong_calls_are_explained(mechanism, trials, error):
-    """The error states the value that was given."""
+    """The error contains the value that was given."""
     with pytest.raises(ValueError, match="got"):
         audit(mechanism, trials, error)

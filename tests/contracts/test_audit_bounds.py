@@ -48,8 +48,8 @@ def test_epsilon_and_delta_refute_the_same_counts(joined, without, epsilon, delt
 
 
 @pytest.mark.parametrize(("joined", "without"), [(0.9, 0.1), (0.2, 0.0), (0.1, 0.9), (0.3, 0.105)])
-def test_power_equals_the_computed_value(joined, without):
-    """If `surely_refuted` is true, the exact probability of a miss is below 1 in 1000. It is not always true."""
+def test_a_surely_refuted_claim_is_refuted_with_high_probability(joined, without):
+    """If `surely_refuted` is true, the probability of a miss is below 1 in 1000. In one of the cases, it is false."""
     trials, epsilon, delta, error = 400, 1.0, 0.01, 1e-3
     outcomes = np.arange(trials + 1)
     laws = [binom.pmf(outcomes, trials, chance) for chance in (joined, without)]
@@ -65,8 +65,8 @@ def test_power_equals_the_computed_value(joined, without):
     assert said == (joined != 0.3)
 
 
-def test_spurious_names_are_recognised_as_often_as_stated():
-    """The p-values and the power agree with the exact distribution."""
+def test_p_values_of_deviations_agree_with_the_exact_distribution():
+    """The p-values and the power of the test for deviations agree with the exact distribution."""
     assert strays(50, 100, 0.5) == 1.0
     assert strays(0, 100, 0.5) == pytest.approx(2 * 0.5**100)
     trials, claimed, real = 5_000, 0.2, 0.26

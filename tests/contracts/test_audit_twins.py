@@ -153,7 +153,8 @@ def test_a_threshold_off_by_one_user_is_detected():
     with pytest.MonkeyPatch.context() as patch:
         real = SelectionRule.probability
         patch.setattr(SelectionRule, "probability", lambda self, weights: real(self, weights + self.unit_weight))
-        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)  # All of these decisions are made in doubles.
+        # All of these decisions use floating-point numbers.
+        patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)
         assert_refuted(case, exp(1) * slack + slack, 0.0)
 
 
@@ -215,7 +216,7 @@ def test_spurious_grams_with_a_wrong_probability_are_detected(factor, monkeypatc
 
 
 def test_votes_with_half_the_noise_are_detected(monkeypatch):
-    """Default n-grams grade votes with half the noise that was charged."""
+    """Votes of default n-grams have half the noise that was charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
     real, ran = voting.NoisyLevels, case.joined.args[3].args[0]

@@ -139,7 +139,7 @@ def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
     monkeypatch.setattr(Secret, "of", staticmethod(shared))
     with pytest.raises(InternalError, match="draws of another"):
         examine(case, FEW)
-    monkeypatch.setattr(Secret, "equals", lambda secret, other: False)  # past the gate
+    monkeypatch.setattr(Secret, "equals", lambda secret, other: False)  # so that the gate raises no error
     calls.clear()
     once = item_probability(plan.last, int(case.name.split()[1]) + 1, 1)
     assert surely_strays(case.exact[0], once, FEW)
@@ -157,7 +157,7 @@ def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
     assert caught(case, 1 - (1 - twin) ** len(DATA_SETS), 0.0).off_plan
 
 
-def test_wrong_places_of_a_ranking_are_detected(monkeypatch):
+def test_picks_that_each_spend_the_whole_budget_are_detected(monkeypatch):
     """Each of twelve picks spends the whole budget. The claim is refuted without comparing with the plan."""
     monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
     monkeypatch.setattr(top_plan, "certified", unchecked)  # Otherwise, the plan is rejected.

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jit
 
 @pytest.mark.slow
 def test_the_distance_of_a_million_pairs_is_at_most_one(capsys, record_property):
-    """All sound weightings remain within 1 for random, piled-up and climbing pairs and for the whole private path."""
+    """For all sound weightings, random, piled-up and climbing pairs and whole releases have a distance of at most 1."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split() for line in lines if " farthest " in line]
@@ -99,7 +99,7 @@ def share_open(histogram, items, starts, cutoff, unit):
 
 
 class Coarse(Faulty):
-    """The weights of l2-descent rounded to a coarse grid afterwards."""
+    """A weighting that rounds the weights of l2-descent to a coarse grid."""
 
     def add(self, histogram, items, starts, setting):
         PolicyGaussian().add(histogram, items, starts, setting)
@@ -116,7 +116,7 @@ def test_planted_faults_are_detected(fault, least, record_property):
     record_property("figure", f"{type(fault).__name__} {found.distance:.12g}")
 
 
-def test_the_worst_pair_is_the_one_that_is_returned():
+def test_the_returned_pair_has_the_largest_distance():
     """The returned pair has the returned distance and is within the limit."""
     found = search_broadly(OpenOnly(), norm=2, pairs=20_000, limit=5)
     assert float(found.worst.distances(OpenOnly(), 2, 5)[0]) == found.distance
@@ -135,7 +135,7 @@ def test_pairs_respect_the_limit_and_the_cutoff(make):
             assert (each.start <= each.cutoff).all()
 
 
-def test_the_search_of_the_whole_private_side_is_close_to_one():
+def test_the_largest_distance_of_the_whole_private_computation_is_close_to_one():
     """Users have more items than the limit, have items twice, and arrive in different orders."""
     assert 0.99 < search_weighing("policy-gaussian", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
 

@@ -1,4 +1,4 @@
-"""Counts of neighbouring collections on the real kernels, and faults that the search must find."""
+"""Tests of a search for the largest change of counts by one user, which must detect planted faults."""
 
 import numpy as np
 import pyarrow as pa

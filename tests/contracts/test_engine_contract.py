@@ -1,4 +1,4 @@
-"""Every mechanism runs on every engine, including the reference engine of plain dicts, and releases the same."""
+"""Tests that every mechanism gives the same release on every engine, including the reference engine of plain dicts."""
 
 import importlib
 import pkgutil
@@ -82,8 +82,8 @@ def test_all_engines_satisfy_the_protocol(engines, naive):
 
 @pytest.mark.parametrize("holds", READINGS)
 @pytest.mark.parametrize("name", UNIONS)
-def test_set_union_releases_the_same_on_every_engine(engines, naive_release, holds, name):
-    """All weightings and accountings agree, in one round or two."""
+def test_set_union_releases_the_same_items_on_every_engine(engines, naive_release, holds, name):
+    """The releases are equal for all weightings and accountings, with one round or two rounds."""
     one, other = UNIONS[name].release(engines[holds], BUDGET, seed=3), naive_release("union", name, holds)
     assert shown(one) == shown(other)
     assert len(one) >= 5
@@ -125,7 +125,7 @@ def test_counts_are_the_same_on_every_engine(engines, naive, limit):
 
 @pytest.mark.parametrize("k", [1, 6])
 def test_rankings_are_the_same_on_every_engine(engines, naive, k):
-    """Rankings of the same grams and of words agree."""
+    """Rankings of grams and rankings of words agree."""
     one, other = (LISTED.top(each["texts"], BUDGET, k=k, seed=3) for each in (engines, naive))
     assert one.places.tolist() == other.places.tolist()
     words = release_of([("good",), ("nobody",), ("own7",), ("naïve",)])

@@ -1,4 +1,4 @@
-"""The individual filter on the real walk, in every pass of two neighbouring collections, with individual budgets.
+"""Tests of the individual filter on the real length walk, in every pass of two neighbouring collections.
 
 Given the public results, the weights of two neighbours differ in each pass by at most the distance for which the extra
 user paid. Therefore, the sum of the squares of these distances, relative to the noise, is at most the cap. The search
@@ -190,12 +190,12 @@ def charged_afterwards(monkeypatch, cost_of):
 
 
 def test_the_search_detects_charges_for_the_actual_movement(monkeypatch):
-    """The mutant seems to save budget, but the movement and the remaining budget of a user depend on other users."""
+    """The mutant charges less, but the movement and therefore the remaining budget of a user depend on other users."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: min(asked, int(charge.cost * moved**2) + 1))
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
 
 
-def test_the_search_detects_charges_for_only_the_remaining_gaps(monkeypatch):
+def test_the_search_detects_users_at_the_cutoff_who_are_not_charged(monkeypatch):
     """In the mutant, a user pays nothing if all grams of the user are at the cutoff."""
     charged_afterwards(monkeypatch, lambda charge, moved, asked: asked if moved > 0 else 0)
     assert is_found(1 + 1e-3, pairs=4 * PAIRS)
@@ -228,7 +228,7 @@ def never_charged(charge, left, costs, bounds):
 
 
 def on_average(charge, left, costs, bounds):
-    """The sum over all users is within the cap."""
+    """Every user pays the mean of the charges of all users."""
     return np.maximum(left - int(costs.mean()), 0), bounds
 
 
@@ -254,8 +254,8 @@ def test_the_search_detects_wrong_budgets(monkeypatch, twin):
     assert is_found(1.05)
 
 
-def test_the_search_detects_a_price_that_does_not_fit_the_noise(monkeypatch):
-    """A vote charges less than its noise costs."""
+def test_the_search_detects_a_charge_that_is_too_small_for_the_noise(monkeypatch):
+    """Each pass charges a quarter of the cost of its noise."""
     real = IndividualFilter.charge
 
     def cheap(self, cost, *others):
@@ -266,6 +266,6 @@ def test_the_search_detects_a_price_that_does_not_fit_the_noise(monkeypatch):
     assert is_found(1.05)
 
 
-def test_charges_are_exact_parts_of_the_cap():
-    """Charges are exact parts of the cap, and the totals of the search are divided by these parts."""
+def test_the_charge_of_a_whole_budget_is_exactly_the_cap():
+    """The charge of a whole budget is the cap, by which the search divides its totals."""
     assert IndividualFilter(CAP).square(WHOLE) == Fraction(CAP)

@@ -102,7 +102,7 @@ def test_each_mechanism_with_noise_has_a_case():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", AUDITED)
-def test_the_case_passes(mechanism):
+def test_the_case_of_each_mechanism_passes(mechanism):
     """The case passes with fresh secrets, and can show more than half of epsilon."""
     finding = audit(mechanism, TRIALS[mechanism], ERROR)
     assert finding.passed, finding

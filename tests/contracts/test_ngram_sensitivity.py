@@ -1,4 +1,4 @@
-"""Neighbouring collections at every length, on the real kernels, and faults that the search must find.
+"""Tests of a search over neighbouring collections at every length, which must also detect planted faults.
 
 Given the releases of earlier lengths, one user moves each vote and each measurement by at most 1 in l2. The search
 draws users, released sets and pruned candidates, and walks both collections through the same lengths.
@@ -84,7 +84,7 @@ def distance(first, second):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
-def test_no_neighbours_are_more_than_one_apart(weighting_rule):
+def test_the_distance_of_neighbours_is_at_most_one(weighting_rule):
     """Hundreds of pairs, with votes and measurements of four lengths, are within 1. The worst pair is close to 1."""
     rng = np.random.default_rng(3)
     worst = 0.0
@@ -101,8 +101,8 @@ def search(limit=3, pairs=60):
 
 
 @pytest.mark.slow
-def test_the_search_detects_a_limit_that_depends_on_other_users(monkeypatch):
-    """In the mutant, the sample of each user depends on the number of users before it."""
+def test_the_search_detects_samples_that_depend_on_other_users(monkeypatch):
+    """In the mutant, the sample of each user depends on the number of earlier users."""
     real = levels_module.weigh
 
     def crooked(holdings, *others):

@@ -1,4 +1,4 @@
-"""A search of neighbours in whole releases on the real release path, with all passes of the default.
+"""Tests of a search over neighbouring collections with whole releases, which run all passes of the default.
 
 The distance of each pair is computed exactly and not estimated from draws, so there are no false alarms.
 """
@@ -42,7 +42,7 @@ def test_no_user_spends_more_than_the_budget_in_a_whole_release():
         assert max(each.spent.get(name, 0.0) for each in found) > 0.01, name
 
 
-def test_length_1_is_within_its_share():
+def test_length_1_is_within_its_budget():
     """All rounds of length 1 are within their budget with the executed noise. Their mu^2 is not in the total.
 
     At this budget, words remain undecided through all rounds, so the worst pair is within 2 percent of the budget.

@@ -1,4 +1,4 @@
-"""Requirements on every weighting, and faults that the search must find."""
+"""Tests of requirements on every weighting, and of planted faults that the search must detect."""
 
 from typing import get_args
 
@@ -14,15 +14,15 @@ from voxpop.privacy.weightings.rule import RuleSetting, WeightingRule
 NAMES = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 
 
-def test_the_names_of_a_paper_are_those_of_the_registry():
+def test_the_literal_names_of_weightings_equal_those_of_the_registry():
     """The names are spelled twice, because type checkers need a literal."""
     assert set(get_args(WeightingName)) == set(WEIGHTINGS)
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "norm"), NAMES)
-def test_the_search_finds_no_violation_of_a_sound_cell(name, norm):
-    """Thousands of neighbouring pairs on the real kernels are within 1, and the worst pair is close to 1."""
+def test_the_search_finds_no_violation_of_a_sound_weighting(name, norm):
+    """The largest distance of thousands of neighbouring pairs on the real kernels is at most 1 and close to 1."""
     worst = search_sensitivity(name, norm=norm, pairs=4000, seed=11)
     assert 0.99 < worst.distance <= 1.0 + 1e-12 or name.startswith("count")
 

@@ -1,4 +1,4 @@
-"""The order of documents does not depend on row positions, by a search over neighbouring tables and file sizes."""
+"""Tests that the order of documents does not depend on row positions, by a search over neighbouring tables."""
 
 from itertools import pairwise
 
@@ -63,7 +63,7 @@ def test_an_additional_user_does_not_move_documents_of_other_users(tmp_path, lim
 
 
 def test_a_mutant_that_keeps_the_row_order_is_detected(tmp_path):
-    """The broken variant reads a Spark frame row by row."""
+    """The broken variant keeps the order in which Spark reads the rows."""
     assert moved(lambda corpus: corpus, tmp_path) > 2
 
 
@@ -98,8 +98,8 @@ def test_documents_are_sorted_like_python_lists(users, at_once):
         assert found.get(key, "") == " ".join(word for each in sorted(documents) for word in (*each, "/"))
 
 
-def test_users_with_one_key_have_one_order(monkeypatch):
-    """Two users can choose their ids so that a fixed hash of strings is equal."""
+def test_the_order_of_users_with_equal_keys_does_not_depend_on_the_rows(monkeypatch):
+    """Users can choose ids with equal hashes, because the hash of strings is fixed."""
     monkeypatch.setattr("voxpop.reading.users.hash_strings", lambda *texts: hash_strings(*texts) % np.uint64(3))
     rng = np.random.default_rng(5)
     rows = pl.DataFrame({"who": [f"u{n % 20}" for n in range(60)], "what": [f"w{n}" for n in rng.integers(0, 30, 60)]})

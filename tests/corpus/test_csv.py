@@ -1,4 +1,4 @@
-"""Common dialects of CSV files, and other common problems with files and tokenisers."""
+"""Tests of common dialects of CSV files, and of other common problems with files and tokenisers."""
 
 import bz2
 import codecs
@@ -37,7 +37,7 @@ def is_well_quoted(text):
     text=st.lists(st.sampled_from(["a", '"', '"', ",", ";", "\n", "\r\n"]), max_size=14).map("".join),
     cut=st.integers(0, 14),
 )
-def test_quotes_are_followed_as_a_strict_reader_follows_them(text, cut):
+def test_quotes_are_accepted_if_and_only_if_a_strict_reader_accepts_them(text, cut):
     """The kernel and a strict reader agree for any file and any division into blocks."""
     state = np.zeros(4, np.int64)
     data = text.encode()
@@ -78,8 +78,8 @@ def test_blocks_do_not_change_cells(tmp_path_factory, rows, end, block, encoding
 
 
 @given(blocks=st.lists(st.text('ab",\n', max_size=5), max_size=6))
-def test_blocks_without_quotes_give_the_same_rows_on_the_fast_path(blocks):
-    """Any division into blocks reports the same row for the opening quote."""
+def test_the_row_of_an_unclosed_quote_does_not_depend_on_blocks(blocks):
+    """For any division into blocks, the error about an unclosed quote names the same row."""
 
     def outcome(parts):
         try:
@@ -99,7 +99,7 @@ def write(folder, text, name="t.csv"):
 @pytest.mark.parametrize(("place", "words"), [(100, "row 100"), (2999, "row 2,999"), (0, "first row")])
 @pytest.mark.parametrize("again", [False, True])
 def test_an_unclosed_quote_is_an_error(tmp_path, place, words, again):
-    """The error names the row in which the quote is opened. A second quote further down does not close it."""
+    """The error names the row in which the quote is opened. A later quote does not close it."""
     rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(3000)]
     rows[place] = rows[place].replace(",", ',"', 1)
     if again:
@@ -175,7 +175,7 @@ def test_a_missing_or_repeated_header_is_reported(tmp_path):
 
 
 @pytest.mark.jit
-def test_broken_json_names_its_row(tmp_path):
+def test_the_error_for_broken_json_names_its_row(tmp_path):
     """The error names the row of the broken JSON. Rows are counted from 1."""
     rows = ['{"who": 1, "text": "tea"}'] * 2999 + ['{"who": 1, "text": ']
     with pytest.raises(SourceError, match="row 3,000: "):
@@ -292,7 +292,7 @@ def test_invalid_delimiters_and_encodings_are_rejected(tmp_path, options, words)
 
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"encoding": "cp1252"}])
-def test_tables_and_other_files_have_no_header_or_delimiter(tmp_path, options):
+def test_csv_options_are_rejected_for_other_sources(tmp_path, options):
     """Options for CSV are rejected for other sources, because they would be ignored silently."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
@@ -303,7 +303,7 @@ def test_tables_and_other_files_have_no_header_or_delimiter(tmp_path, options):
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_plain_quotes_between_tabs_join_no_rows(tmp_path, memory):
+def test_plain_quotes_between_tabs_do_not_join_rows(tmp_path, memory):
     """A quoted cell with a line break is rejected, because the rows between two plain quotes would become one text."""
     options = vp.ReadOptions(memory=memory)
     path = write(tmp_path, 'who\ttext\n1\t"hello there\n2\tsecret of two\n3\tbye"\n4\t5" pipe\n', "t.tsv")
@@ -345,7 +345,7 @@ def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
     assert engine.vocabulary.to_pylist() == sorted(set(rows), key=str.encode)
 
 
-def test_other_escapes_name_the_option(tmp_path):
+def test_the_error_for_other_escapes_names_the_option(tmp_path):
     """Without the option, a file with other escapes is rejected."""
     path = write(tmp_path, 'who,text\n1,"say \\"hi\\", twice"\n')
     with pytest.raises(SourceError, match=r"escape=.*--escape"):

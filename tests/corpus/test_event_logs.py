@@ -75,7 +75,7 @@ def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
 
 
 @pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and show nothing more.
-def test_long_logs_are_read_block_by_block(tmp_path, monkeypatch):
+def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
     """A log of many blocks gives the sequences of the same events in memory."""
     for name in ("BLOCK", "SMALL_BLOCK"):
         monkeypatch.setattr(files, name, 1 << 14)
@@ -176,7 +176,7 @@ def test_columns_without_standard_names_are_not_guessed():
         vp.read(table, sequence="activity", order="time")
 
 
-def test_a_missing_attribute_is_named_in_terms_of_logs(tmp_path):
+def test_the_error_for_a_missing_attribute_explains_how_attributes_are_named(tmp_path):
     """The message contains advice for logs, in which attributes of traces have the prefix `case:`."""
     path = tmp_path / "log.xes"
     path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')

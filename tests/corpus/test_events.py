@@ -175,7 +175,7 @@ def test_the_first_row_of_a_source_determines_the_kind_of_times(tmp_path, first,
 
 
 def test_batches_of_one_kind_of_times_are_read():
-    """Dates and times without a zone have one kind. A batch without rows has none."""
+    """Dates and times without a zone are of the same kind. A batch without rows has no kind."""
     empty = table_of([], str)
     parts = [empty, table_of([(1, "home", 2)], lambda _: "2026-11-22"), empty]
     parts.append(table_of([(1, "news", 2)], lambda _: "2026-11-21 05:56:10.5"))

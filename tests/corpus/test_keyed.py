@@ -145,7 +145,7 @@ def test_users_may_have_any_type_with_equality(name):
 
 
 def test_users_may_be_several_columns_or_uuids():
-    """Two rows belong to the same user only if all user columns agree. Equal parts do not suffice."""
+    """Two rows belong to the same user only if all user columns agree. Equal concatenations are not enough."""
     who = pa.array([UUID(int=1).bytes, UUID(int=1).bytes, UUID(int=2).bytes], pa.binary(16))
     table = pa.table({"a": ["x|", "x", "x|"], "b": ["y", "|y", "y"], "who": who, "what": ["a", "b", "c"]})
     assert read_engine(table, user=["a", "b"], items="what").user_key.size == 2
@@ -160,7 +160,7 @@ def test_times_are_the_same_in_every_unit():
     assert read_engine(reader.append_column("what", pa.array(["a", "a"])), user="who", items="what").user_key.size == 1
 
 
-def test_floats_and_two_families_are_rejected(tmp_path):
+def test_floats_and_values_of_different_types_are_rejected(tmp_path):
     """Floats and values of two types are rejected, and so is one column for both users and items."""
     with pytest.raises(ColumnError, match=r"Floats.*Int64"):
         read_engine(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")

@@ -1,4 +1,4 @@
-"""The length walk, run on the real kernels and compared with tuples and sets."""
+"""Tests that compare the length walk on the real kernels with a reference implementation of tuples and sets."""
 
 import numpy as np
 import pyarrow as pa

@@ -96,7 +96,7 @@ def test_nested_elements_give_the_expected_text(tree):
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_texts_are_read_as_they_appear(memory):
+def test_plain_texts_and_marked_up_texts_can_be_mixed(memory):
     """Plain texts, marked-up texts and nulls may have any order. Sentences end at the ends of paragraphs."""
     texts = ["plain tea", "<p>Good</p><p>day</p>", None, "a&amp;b", "x <i>y</i>"]
     table = pl.DataFrame({"who": range(5), "text": texts})
@@ -124,8 +124,8 @@ def test_other_tokenisers_get_plain_text():
         assert corpus_documents(corpus)[0][0] == words
 
 
-def test_only_texts_have_markup():
-    """Items that resemble markup are plain keys."""
+def test_the_html_option_is_rejected_for_items():
+    """Items that resemble markup are plain keys, so the option would have no effect."""
     with pytest.raises(vp.errors.InputError, match="html=True applies only to text="):
         read_engine({"who": [1], "what": ["<p>"]}, user="who", items="what", tokenizer=vp.Tokenizer(html=True))
 

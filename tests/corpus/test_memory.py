@@ -170,7 +170,7 @@ def test_a_user_with_nearly_all_items_is_read(within):
     assert parts == vp.Items(max_items_per_user=3).release(whole, vp.Budget(30, 0.5), seed=1)
 
 
-def test_users_with_one_key_have_one_order(within, monkeypatch):
+def test_the_order_of_users_with_equal_keys_does_not_depend_on_the_rows(within, monkeypatch):
     """Ids can be chosen so that fixed hashes agree.
 
     The order of two such users does not depend on other users' rows.
@@ -189,7 +189,7 @@ def test_users_with_one_key_have_one_order(within, monkeypatch):
 
 
 def test_a_source_is_read_in_the_thread_that_opened_it(within):
-    """Only the opening thread may read from SQLite, so the caller's thread fetches rows and another groups them."""
+    """Only the opening thread may read from SQLite, so this thread fetches the rows and another thread groups them."""
     rows = table(3000, 400, names=False).select("who", "text")
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table posts (who integer, text text)")

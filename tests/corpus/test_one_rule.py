@@ -1,4 +1,4 @@
-"""One test for the privacy rules that run in memory, within a memory limit and on Spark (docs/design/0014)."""
+"""Tests that the same privacy rules run in memory, within a memory limit and on Spark (docs/design/0014)."""
 
 import numpy as np
 import pyarrow as pa
@@ -85,7 +85,7 @@ def test_decisions_are_the_same_on_a_histogram_and_in_a_task(weights, spurious_n
 
 @given(weights=WEIGHTS, seed=st.integers(0, 9))
 @settings(max_examples=50, deadline=None)
-def test_both_engines_decide_words_by_their_bytes(weights, seed):
+def test_the_noise_of_a_word_depends_on_its_bytes_on_both_engines(weights, seed):
     """The noise of a word depends on the bytes of the word and not on its number in a path."""
     secret, words = Secret.from_seed(seed), [f"w{number:02}" * (1 + number % 9) for number in range(61)]
     ids = np.array(sorted(weights), np.int64)

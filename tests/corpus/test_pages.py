@@ -1,4 +1,4 @@
-"""The memory of mapped files is returned to the system."""
+"""Tests that the memory of mapped files is returned to the system."""
 
 import sys
 
@@ -13,7 +13,7 @@ STEP = 65_000
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_pass_frees_its_memory(tmp_path):
-    """Pages that the system reads ahead must also be returned, because they took 11 of 100 megabytes."""
+    """Pages that the system reads ahead must also be returned, because they would otherwise use 11 of 100 megabytes."""
     size = 25_000_000
     np.zeros(size, np.int32).tofile(tmp_path / "ids")
     ids = np.memmap(tmp_path / "ids", np.int32, "r+", shape=(size,))

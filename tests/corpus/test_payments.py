@@ -1,4 +1,4 @@
-"""Tests of individual budgets, with remaining budgets, deferred candidates, and calls that confuse users."""
+"""Tests of individual budgets and deferred candidates, and of errors if the users of two calls differ."""
 
 from itertools import pairwise
 
@@ -61,7 +61,7 @@ def test_deferred_candidates_equal_those_of_plain_loops(lengths, wanted):
     assert again.holdings(np.arange(8, dtype=np.uint64)).ids.tolist() == together.ids.tolist()
 
 
-def test_budgets_are_not_passed_to_other_users():
+def test_a_changed_number_of_users_is_rejected():
     """A call is rejected if the number of users changes between two passes."""
     budgets = UserBudgets()
     budgets.pay(PRICE, holdings_of([[0], []]), None)
@@ -70,14 +70,14 @@ def test_budgets_are_not_passed_to_other_users():
         budgets.pay(PRICE, holdings_of([[0]]), None)
 
 
-def test_users_weigh_with_their_own_bound():
+def test_bounds_of_other_users_are_rejected():
     """A call is rejected if more users paid than are weighed."""
     with pytest.raises(InternalError, match="bounds of other users"):
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 
 
-def test_a_walk_rejects_a_length_without_candidates():
-    """Users do not pay for words, released grams have no subset, and nothing is deferred without candidates."""
+def test_a_walk_rejects_calls_in_the_wrong_state():
+    """The cases are a charge for length 1, a subset of released grams, and deferred grams without candidates."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="length 1"):
         walk.weigh(SHARES, 3, SECRET, "length 1", PRICE)

@@ -200,7 +200,7 @@ def test_keeping_undecided_items_agrees_with_the_reference_implementation(sets, 
     assert kept == sum(len(items) for items, _ in expected.values())
 
 
-def test_a_limit_gives_the_same_release():
+def test_a_memory_limit_does_not_change_the_release():
     """Pools in a work file and pools in memory give equal releases."""
     rows = crowd(users=400, held=75, items=90)
     plan = vp.Items(max_items_per_user=2).plan(vp.Budget(3, 1e-3))

@@ -1,4 +1,4 @@
-"""Words of every script in one column, in the library, the command line and completions."""
+"""Tests of words of every script in the library, on the command line and in completions."""
 
 import subprocess
 import sys
@@ -71,7 +71,7 @@ def test_no_token_is_invisible(character, tokenizer):
     assert Cutter(tokenizer)(f"{character} {character}a{character} {character}") == ["a"]
 
 
-def test_phrases_without_spaces_are_joined(tmp_path, capsys):
+def test_phrases_of_languages_without_spaces_are_released(tmp_path, capsys):
     """The library and the command release Chinese, Japanese and Thai phrases. Completion tokenises in the same way."""
     rows = {"who": range(8000), "text": ["今天天气很好 👍", "ฉันรักภาษาไทย", "東京に住む 👍", "good day"] * 2000}
     path = tmp_path / "posts.parquet"

@@ -1,4 +1,4 @@
-"""The places where sentences end, and the assignment of sentences to users."""
+"""Tests of the positions where sentences end, and of the assignment of sentences to users."""
 
 import polars as pl
 import pyarrow as pa
@@ -41,7 +41,7 @@ def test_texts_are_split_at_the_expected_positions(text, sentences):
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace"])
 def test_a_users_sentences_become_documents_of_that_user(tokenizer):
-    """The rows of one user may be separate."""
+    """The rows of one user need not be adjacent."""
     table = pl.DataFrame({"who": [1, 2, 1], "text": ["A b. C", "d", None]})
     corpus = read_engine(table, user="who", text="text", tokenizer=vp.Tokenizer(tokenizer, sentences=True))
     stop = "" if tokenizer == "words" else "."
@@ -51,8 +51,8 @@ def test_a_users_sentences_become_documents_of_that_user(tokenizer):
     assert sorted(map(sorted, users)) == sorted(map(sorted, [expected, {("d",)}]))
 
 
-def test_only_texts_have_sentences():
-    """Lists are already tokenised."""
+def test_the_sentences_option_is_rejected_for_lists():
+    """The option is rejected for lists, because lists are already tokenised."""
     table = pl.DataFrame({"who": [1], "words": [["a"]]})
     with pytest.raises(InputError, match="sentences=True"):
         read_engine(table, user="who", tokens="words", tokenizer=vp.Tokenizer(sentences=True))

@@ -1,4 +1,4 @@
-"""Every source gives the same corpus, and every broken source raises an error with advice and without data."""
+"""Tests that every source gives the same corpus, and that errors of broken sources give advice and quote no data."""
 
 import gzip
 import json
@@ -148,7 +148,7 @@ def test_errors_of_wrong_columns_list_the_existing_ones(columns, words):
 
 
 def test_floats_are_not_accepted_as_users():
-    """Two different floats may print the same text. The message gives advice."""
+    """Floats are rejected, because two different floats may be printed as the same text. The message gives advice."""
     with pytest.raises(ColumnError, match=r"contains double.*Cast them to whole numbers"):
         read_engine(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
 
@@ -292,8 +292,8 @@ def test_repr_of_a_corpus_contains_no_data():
     assert repr(vp.read(TABLE, user="who", text="text")) == "Corpus(kind='text', private)"
 
 
-def test_codes_beyond_their_dictionary_are_a_damaged_file():
-    """Damaged Parquet can contain such codes, and Arrow reads them without an error.
+def test_codes_beyond_their_dictionary_are_reported_as_damage():
+    """Damaged Parquet files can contain such codes, and Arrow reads them without an error.
 
     Fuzzing found the case. The reader rejects the column without quoting data.
     """
@@ -305,7 +305,7 @@ def test_codes_beyond_their_dictionary_are_a_damaged_file():
     assert "milk" not in str(found.value)
 
 
-def test_a_column_name_that_is_not_utf8_is_a_damaged_file(tmp_path):
+def test_a_column_name_that_is_not_utf8_is_reported_as_damage(tmp_path):
     """Arrow reads such a schema, but raises a Python error when the name is used. Fuzzing found the case."""
     path = tmp_path / "t.feather"
     feather.write_feather(pa.table({"who": ["ann"], "text": ["tea"]}), path, compression="uncompressed")

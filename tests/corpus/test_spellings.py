@@ -50,7 +50,7 @@ def table_of(people=400):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "frame"])
 @pytest.mark.parametrize("columns", ["who", ["who", "shop"], ["shop", "who"]])
-def test_a_message_names_the_next_step(suffix, columns, tmp_path, capsys):
+def test_the_message_about_similar_ids_names_the_next_step(suffix, columns, tmp_path, capsys):
     """The message contains the rounded number of similar ids of one or several columns, and quotes no id."""
     table = table_of()
     path = tmp_path / f"rows.{suffix}"

@@ -1,4 +1,4 @@
-"""A corpus saved to disk."""
+"""Tests of corpora that are saved to disk."""
 
 import os
 import stat
@@ -25,8 +25,8 @@ def same(first: LocalCorpus, second: LocalCorpus) -> bool:
     return arrays and first.vocabulary.equals(second.vocabulary) and first.kind == second.kind
 
 
-def test_saved_objects_are_loaded(tmp_path, corpus):
-    """A folder can be saved to twice, and the loaded corpus gives the same release as the original."""
+def test_a_saved_corpus_is_loaded(tmp_path, corpus):
+    """A corpus can be saved to the same folder twice. The loaded corpus gives the same release as the original."""
     corpus.save(tmp_path / "c")
     corpus.save(tmp_path / "c")
     loaded = load_engine(tmp_path / "c")

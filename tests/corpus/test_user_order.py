@@ -1,4 +1,4 @@
-"""The order in which users are weighed, on every path. One additional user does not reorder other users."""
+"""Tests of the order in which users are weighed. On every path, an additional user does not reorder other users."""
 
 import numpy as np
 import pyarrow as pa
@@ -71,7 +71,7 @@ EIGHT = [8, 0, 64, 128, 192, 256, 320, 384]
 
 
 @PATHS
-def test_scaling_by_a_power_of_two_keeps_the_order_of_users(path):
+def test_an_eighth_user_does_not_reorder_the_other_users(path):
     """In a broken variant, the bits of positions depended on the number of users, which swapped two of eight users."""
     every = path(users_of(range(8), [1] * 8), FewBits(EIGHT))
     assert [user for user in every if user < 7] == path(users_of(range(7), [1] * 7), FewBits(EIGHT))
@@ -92,7 +92,7 @@ def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """This broken variant, once used within a memory limit, keeps only as many low bits as the number of users has."""
+    """This broken variant, once used within a memory limit, ignores as many low bits as the number of users has."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
@@ -153,7 +153,7 @@ def millions(pairs, count):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit])
-def test_one_additional_user_is_counted_above_two_to_the_23(weigh, record_property):
+def test_one_user_among_two_to_the_23_changes_the_histogram_by_at_most_one(weigh, record_property):
     """When the number of bits depended on the number of users, real hashes swapped eight pairs of other users."""
     secret, pass_name = Secret.from_seed(1), "round 0/length 1"
     pairs = swapped_by_the_twin(secret, pass_name)

@@ -1,4 +1,4 @@
-"""Users are numbered by first appearance, in one piece or in several, and their items are grouped."""
+"""Tests that users are numbered by first appearance, for any number of pieces, and that their items are grouped."""
 
 from itertools import pairwise
 

@@ -95,7 +95,7 @@ def test_more_released_grams_than_ranks_are_rejected(few_numbers):
 
 
 def test_a_walk_in_the_wrong_order_is_rejected():
-    """A walk in the wrong order is also rejected under `python -O`."""
+    """Calls in the wrong order raise an error instead of an assertion, so that `python -O` also rejects them."""
     walk = corpus_of([[list("ab")]]).length_walk()
     with pytest.raises(InternalError, match="before the grams of length 1 were kept"):
         walk.extend(Candidates.all_valid(Grams.of_tokens(2), 2, single=False))
@@ -103,8 +103,8 @@ def test_a_walk_in_the_wrong_order_is_rejected():
         walk.state(single=False)
 
 
-def test_users_need_a_drawn_order():
-    """A walk needs an order at the first weighing, because the order of the corpus is not secret."""
+def test_an_order_of_users_must_be_drawn_at_the_first_length():
+    """A weighting that needs an order is rejected at a later length, because the order is drawn at the first length."""
     walk = corpus_of([[list("ab")]]).length_walk()
     walk.weigh(SHARES, 9, Secret.from_seed(1), "length 1")
     walk.keep(np.arange(2))

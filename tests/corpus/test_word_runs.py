@@ -1,4 +1,4 @@
-"""Vocabularies of parts of the data, merged on disk."""
+"""Tests of vocabularies of parts of the data that are merged on disk."""
 
 import numpy as np
 import pyarrow as pa

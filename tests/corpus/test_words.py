@@ -1,4 +1,4 @@
-"""The word kernel, compared with loops over Python strings."""
+"""Tests that compare the word kernel with loops over Python strings."""
 
 from itertools import pairwise
 

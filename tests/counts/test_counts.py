@@ -71,7 +71,7 @@ def test_squares_of_shares_never_exceed_the_limit(limit):
     assert shares[min(limit, 5000)] == UNIT
 
 
-def test_limits_halve_from_length_to_length(release_of):
+def test_limits_halve_with_each_length(release_of):
     """Limits never exceed the number of grams of a length."""
     release = release_of([*((f"w{i}",) for i in range(50)), *((f"w{i}", "w1") for i in range(50)), ("a", "b", "c")])
     assert CountsMechanism(60).plan(BUDGET, release).limits == (50, 30, 1)

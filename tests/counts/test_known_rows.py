@@ -1,4 +1,4 @@
-"""Counts with a public list. Every listed item has a noisy row, whether or not it was released."""
+"""Tests of counts with a public list. Every listed item has a noisy row, whether or not the item was released."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ def corpus(table):
 def random_neighbours(rng):
     """Draw a release, a list, a limit, and a collection with its neighbour.
 
-    Some of the listed items have only the extra user, and other listed items have no user.
+    Only the extra user has some of the listed items, and no user has some others.
     """
     words = "abcdef"[: rng.integers(2, 7)]
     others = [[[words[i] for i in rng.integers(0, len(words), rng.integers(1, 20))]] for _ in range(rng.integers(1, 4))]
@@ -184,8 +184,8 @@ def test_errors_of_lists_precede_the_charge(corpus, tmp_path):
     assert not account.entries
 
 
-def test_values_of_a_file_are_those_of_the_column():
-    """A price of 1.50 and a time with a T equal keys of the data, and each has one row with its users."""
+def test_strings_of_a_list_are_converted_to_values_of_the_columns():
+    """Two spellings of a price and of a time equal the same key of the data, which has one row."""
     moments = [datetime(2026, 1, 1, 3)] * 3000
     rows = pl.DataFrame({"who": range(3000), "price": [Decimal("1.50")] * 3000, "at": moments, "paid": [True] * 3000})
     corpus = vp.read(rows, user="who", items=["price", "at", "paid"])
@@ -246,7 +246,7 @@ def test_the_command_counts_a_list(table, tmp_path, capsys):
     assert main(["verify", keys]) == 0
 
 
-def test_items_without_users_do_not_change_the_limit(release_of):
+def test_listed_items_without_users_do_not_lower_the_limit(release_of):
     """The limit is chosen for released words, so a long list of other items does not affect their accuracy."""
     words = [f"w{number:02}" for number in range(40)]
     corpus, release = corpus_of([[words]] * 3000), release_of((word,) for word in words)

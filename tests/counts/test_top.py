@@ -1,4 +1,4 @@
-"""Tests of rankings. Grams are correct up to the noise, every user counts once and in full, and the spend is stated."""
+"""Tests of rankings, which are correct up to the noise. Every user counts once and in full for each gram."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def test_a_walk_that_counts_occurrences_is_detected(release_of, monkeypatch):
     assert farthest([[["a"]]], release_of([("a",)]), [["a"]]) > 1
 
 
-def test_items_are_sorted_by_number_of_users(release_of):
+def test_the_items_with_the_most_users_are_ranked(release_of):
     """The first ten of a hundred words are far above the rest (false alarm below 1e-9, as the plan states)."""
     words = [f"w{place:02}" for place in range(100)]
     rows = [(user, words[: 10 if user % 10 else 100]) for user in range(20_000)]
@@ -91,7 +91,7 @@ def test_all_items_are_ranked_if_k_is_larger(release_of):
 
 
 def test_every_gram_gets_fresh_noise(release_of):
-    """Words without users are in any order. Two rankings differ, and a ranking with a seed is repeatable and marked."""
+    """Words without users are in random order. Two rankings differ, and a ranking with a seed is repeatable and marked."""
     corpus, release = corpus_of([[["a"]]]), release_of((f"x{place}",) for place in range(50))
     orders = [release.top(corpus, BUDGET, k=50).places.tolist() for _ in range(2)]
     assert orders[0] != orders[1] != sorted(orders[1])
@@ -148,7 +148,7 @@ def test_the_plan_reads_no_data_and_states_its_guarantee(release_of):
 
 
 def test_a_ledger_is_charged(release_of, tmp_path):
-    """There is one entry, written before anything runs."""
+    """The ledger has one entry for the ranking."""
     account = vp.Ledger(tmp_path / "team.ledger").open("words", vp.Budget(3, 1e-6), create=True)
     release_of([("a",)]).top(corpus_of([[["a"]]]), BUDGET, k=1, ledger=account)
     assert [entry.mechanism for entry in account.entries] == ["top"]
@@ -216,7 +216,7 @@ def test_invalid_numbers_are_rejected(k):
         TopMechanism(k)
 
 
-def test_unspendable_budgets_are_rejected(release_of):
+def test_unsuitable_budgets_grams_and_tables_are_rejected(release_of):
     """A budget without delta, phrases of items, and a table instead of a corpus are rejected."""
     release = release_of([("a",), ("a", "b")])
     with pytest.raises(BudgetError, match="delta"):

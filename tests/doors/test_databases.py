@@ -1,4 +1,4 @@
-"""Queries of SQLite, DuckDB and a PostgreSQL server."""
+"""Tests of queries of SQLite, DuckDB and a PostgreSQL server."""
 
 import sqlite3
 
@@ -52,7 +52,7 @@ def test_sqlite_is_read(rows, file):
 
 
 def test_adbc_connections_to_sqlite_are_rejected(file):
-    """ADBC's driver for SQLite infers types from the first rows."""
+    """Such connections are rejected, because ADBC's driver for SQLite infers types from the first rows."""
     pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     from adbc_driver_sqlite import dbapi
 
@@ -91,7 +91,7 @@ def test_duckdb_downloads_nothing(rows, tmp_path, file):
         read_engine(vp.SQL(asked, address), user="who", text="body")
 
 
-def test_a_duckdb_file_with_a_sqlite_address_is_explained(tmp_path):
+def test_a_duckdb_file_with_a_sqlite_address_is_rejected(tmp_path):
     """The message names the right address, and a file without a query is recognised by its contents."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     duckdb.connect(tmp_path / "shop.db").close()
@@ -101,8 +101,8 @@ def test_a_duckdb_file_with_a_sqlite_address_is_explained(tmp_path):
         vp.read(tmp_path / "shop.db", user="who", text="body")
 
 
-def test_a_database_without_named_columns_is_opened_as_a_query(file):
-    """The columns are named after the query, so the message begins with the query."""
+def test_the_error_for_a_database_file_explains_queries(file):
+    """The message explains how to query the database, even if the caller names no columns."""
     with pytest.raises(SourceError, match=r'vp\.SQL\(query, "sqlite:///'):
         vp.read(file)
 

@@ -519,7 +519,7 @@ class ToldError(Exception):
         lambda: pl.LazyFrame({"who": [1], "what": [MARK]}).select(pl.col("who"), pl.col("nowhere")),
     ],
 )
-def test_failures_of_a_source_lose_their_text(source):
+def test_errors_of_a_source_do_not_contain_its_text(source):
     """Exceptions of any class become a SourceError without a cause."""
     for columns in ({"items": "what"}, {"text": "what"}):
         with pytest.raises(SourceError) as caught:

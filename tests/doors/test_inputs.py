@@ -185,7 +185,7 @@ def test_folders_at_an_address_give_strings(tmp_path):
 
 
 def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
-    """The files are texts of one user each if the folder contains no table.
+    """If the folder contains no table, each file is the text of one user.
 
     Messages do not quote file names, which are users.
     """
@@ -314,7 +314,7 @@ def test_repeated_headers_are_skipped(tmp_path, capsys):
         ([7], False),
     ],
 )
-def test_items_with_too_many_values_get_a_hint(items, said, capsys):
+def test_items_with_too_many_values_cause_a_hint(items, said, capsys):
     """The hint depends on the type of the items, which is public."""
     read_engine(pl.DataFrame({"user": [1], "item": items}), user="user", items="item")
     assert ("truncate times" in capsys.readouterr().err) == said

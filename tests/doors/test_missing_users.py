@@ -70,7 +70,7 @@ def test_numbers_and_dictionaries_are_read(kind):
 
 
 def test_events_without_a_user_are_skipped():
-    """The times of these events have no effect."""
+    """An event without a user is skipped even if its time is null."""
     table = pl.DataFrame({"who": ["ann", None, "ann"], "at": [2, None, 1], "what": ["b", "x", "a"]})
     options = vp.ReadOptions(missing_users="drop")
     corpus = read_engine(table, user="who", sequence="what", order="at", options=options)

@@ -1,4 +1,4 @@
-"""All tables of a source have one type for each column and one family of ids, and dictionaries change no value."""
+"""Tests that all tables of a source must have the same types, and that dictionaries change no value."""
 
 import datetime as dt
 from decimal import Decimal
@@ -65,7 +65,7 @@ TYPES = {
 def test_two_types_in_one_column_are_rejected(tmp_path, several, kinds, memory):
     """The error contains the next step and is raised before a charge.
 
-    The cases are any order of tables, dictionaries and lists.
+    The cases are both orders of the tables, with and without a dictionary.
     """
     options = vp.ReadOptions(memory=memory)
     for number, (one, other) in enumerate(permutations(TYPES[kinds])):
@@ -115,7 +115,7 @@ def test_nulls_and_dictionaries_do_not_change_the_type(tmp_path, several, way):
 
 @pytest.mark.parametrize("kinds", ["numbers and strings", "dates and strings", "bytes and strings", "truth", "UUIDs"])
 @pytest.mark.parametrize("users", ["who", ["who", "at"]])
-def test_two_families_of_ids_are_rejected(kinds, users):
+def test_ids_of_two_types_are_rejected(kinds, users):
     """Equal spellings of two types would become one user, so two people would share a privacy unit."""
     uuid = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([UUID(int=5).bytes], pa.binary(16)))
     more = {"truth": (pa.array([True]), pa.array(["true"])), "UUIDs": (uuid, pa.array([str(UUID(int=5))]))}
@@ -203,7 +203,7 @@ def test_a_table_without_rows_declares_its_types(tmp_path):
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_chunks_of_a_reader_that_infers_are_rejected(memory):
+def test_chunks_with_different_inferred_types_are_rejected(memory):
     """The types of a chunk of pandas or polars follow from its values."""
     for make in (pd.DataFrame, pl.DataFrame):
         chunks = [make({"who": [1], "what": [7]}), make({"who": [2], "what": ["tea"]})]

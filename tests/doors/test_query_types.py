@@ -1,4 +1,4 @@
-"""Queries with types that only one database has, queries that draw at random, and databases that cannot be opened."""
+"""Tests of queries with types of one database, of random queries, and of databases that cannot be opened."""
 
 import sqlite3
 from decimal import Decimal
@@ -64,7 +64,7 @@ def test_numbers_of_any_precision_have_one_spelling(driver):
 
 
 @pytest.mark.parametrize("name", ["inet", "hstore", "tsvector"])
-def test_other_types_of_a_database_are_rejected_with_the_cast(name):
+def test_the_error_for_other_types_of_a_database_names_the_cast(name):
     """The message names the type of the database and not the type of Arrow."""
     with pytest.raises(ColumnError, match=rf'"what" is of the type {name}.*cast\("what" as text\)'):
         read_engine(Cursor(opaque(["secret"], name)), user="who", items="what")
@@ -122,7 +122,7 @@ def test_a_database_that_cannot_be_opened_is_explained(monkeypatch):
 @pytest.mark.parametrize(
     "source", ["postgresql://ann:secret@db/shop", "sqlite:///shop.db", "postgresql+psycopg://db/shop", "duckdb:///a.db"]
 )
-def test_addresses_of_databases_get_a_hint(source):
+def test_addresses_of_databases_cause_a_hint(source):
     """The hint for the address of a database does not quote the address, because it may contain a password."""
     for given in (source, [source]):
         with pytest.raises(InputError, match=r"vp\.SQL\(query, address\)") as caught:
@@ -130,7 +130,7 @@ def test_addresses_of_databases_get_a_hint(source):
         assert "secret" not in str(caught.value)
 
 
-def test_files_of_sqlite_get_a_hint(tmp_path):
+def test_files_of_sqlite_cause_a_hint(tmp_path):
     """If the suffix of a file is unknown, its first bytes determine the format."""
     sqlite3.connect(tmp_path / "shop.data").execute("create table t (who, what)")
     with pytest.raises(SourceError, match=r"vp\.SQL"):
