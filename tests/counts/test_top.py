@@ -91,7 +91,7 @@ def test_all_items_are_ranked_if_k_is_larger(release_of):
 
 
 def test_every_gram_gets_fresh_noise(release_of):
-    """Words without users are in random order. Two rankings differ, and a ranking with a seed is repeatable and marked."""
+    """Words without users are in random order, so two rankings differ. A seeded ranking is repeatable and marked."""
     corpus, release = corpus_of([[["a"]]]), release_of((f"x{place}",) for place in range(50))
     orders = [release.top(corpus, BUDGET, k=50).places.tolist() for _ in range(2)]
     assert orders[0] != orders[1] != sorted(orders[1])

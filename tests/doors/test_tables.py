@@ -1,4 +1,4 @@
-"""Tables in common forms, each created by the real library."""
+"""Tests that tables in common forms are read. Each table is created by the real library."""
 
 import http.server
 import os
@@ -171,7 +171,7 @@ def test_tokenizers_of_libraries_are_not_printed(table):
     assert "secret" not in str(caught.value)
 
 
-def test_a_reader_that_fails_is_not_quoted():
+def test_the_message_of_a_failing_reader_is_omitted():
     """The message of a reader that fails is omitted, because it may contain rows."""
 
     def batches():
@@ -252,7 +252,7 @@ def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, mo
         assert corpus.tokens.tolist() == wanted.tokens.tolist()
 
 
-def test_an_older_polars_respects_no_bound(served, reads_alike, monkeypatch):
+def test_an_older_polars_is_rejected_with_a_memory_limit(served, reads_alike, monkeypatch):
     """Older versions collect remote data, and are rejected if a memory limit applies."""
     monkeypatch.delattr("polars.LazyFrame.collect_batches")
     reads_alike(lambda: f"{served}/t.parquet")
@@ -293,7 +293,7 @@ def test_a_remote_file_larger_than_memory_is_read(served, tmp_path, ending):
 def test_rows_of_a_megabyte_are_read_from_an_address(served, tmp_path):
     """The source is a file of 0.8 GB in few rows, mostly URLs, which are not words.
 
-    Batches limited by the number of rows contained all data at once.
+    Batches that are limited only by the number of rows would contain all data at once.
     """
     books, group = 800, 16
     schema = pa.schema({"who": pa.int64(), "body": pa.string()})

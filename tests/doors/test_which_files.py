@@ -1,4 +1,4 @@
-"""The choice of the files of a folder or pattern that are tables, among hidden, temporary and empty files."""
+"""Tests of the choice of the files in a folder that are read, among hidden, temporary and empty files."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ def write(folder, names, users):
 
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
-def test_hidden_and_temporary_files_have_no_rows(tmp_path, capsys, memory):
+def test_hidden_and_temporary_files_are_skipped(tmp_path, capsys, memory):
     """Hidden and temporary files are skipped in folders, patterns and lists.
 
     One message reports their rounded number.
@@ -106,8 +106,8 @@ BLANK = {"nothing": b"", "a mark": b"\xef\xbb\xbf", "blank lines": b"\n\r\n \n",
 
 @pytest.mark.parametrize("content", BLANK.values(), ids=BLANK)
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.bz2", "t.jsonl", "t.json", "t.ndjson.gz"])
-def test_empty_files_have_no_column_of_users(tmp_path, name, content):
-    """Failed jobs leave empty files. A table without rows has a header or is the JSON array []."""
+def test_empty_files_are_rejected(tmp_path, name, content):
+    """An empty file is rejected, because failed jobs leave such files. A header or the JSON array [] is read."""
     packed = {"gz": gzip.compress, "bz2": bz2.compress}.get(name.rpartition(".")[2], bytes)
     (tmp_path / name).write_bytes(packed(content))
     for source in (tmp_path / name, tmp_path, io.BytesIO((tmp_path / name).read_bytes())):
@@ -131,7 +131,7 @@ def test_an_empty_file_charges_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["u.data", "u.user", "t.txt", "t.log", "t", "t.dat.gz"])
-def test_other_endings_are_csv_if_declared(tmp_path, name):
+def test_files_with_other_suffixes_are_read_with_a_given_delimiter(tmp_path, name):
     """The message names the option, and suggests standard input as an alternative."""
     content = b"who\twhat\n1\ttea\n2\ttea\n"
     (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith("gz") else content)

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(DBT is None, reason="dbt is not installed: make 
 
 
 def test_the_example_keeps_only_released_keys(tmp_path):
-    """After the commands of the page, a shop with one customer is missing in one table and is "other" in the second."""
+    """After the commands, a shop with one customer is missing in one table and is "other" in the second table."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     project = tmp_path / "project"

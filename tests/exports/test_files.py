@@ -1,4 +1,4 @@
-"""Files of a release, and the command `voxpop export`."""
+"""Tests of the files to which results are exported."""
 
 import csv
 import datetime as dt
@@ -15,7 +15,7 @@ import voxpop as vp
 from voxpop.release.counts import Top
 
 
-def test_a_text_is_exported(phrases, tmp_path):
+def test_a_release_is_exported_as_text(phrases, tmp_path):
     """A text file has one gram per line, in canonical order, in UTF-8."""
     vp.exports.write(phrases, tmp_path / "words.txt")
     assert (tmp_path / "words.txt").read_text(encoding="utf-8").splitlines() == [" ".join(gram) for gram in phrases]
@@ -133,7 +133,7 @@ def test_an_unwritable_folder_is_reported(phrases, tmp_path):
         vp.exports.write(phrases, tmp_path / "file" / "words.txt")
 
 
-def test_frequencies_are_in_the_file(released, tmp_path):
+def test_frequencies_are_written_in_descending_order(released, tmp_path):
     """Grams with the largest numbers of users are first. A tab precedes the number, which is at least 1."""
     release = released([("tea",), ("milk",), ("tea", "time")])
     counts = vp.Counts(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)  # milk, tea, tea time
@@ -145,7 +145,7 @@ def test_frequencies_are_in_the_file(released, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.arrow"])
-def test_counts_and_rankings_are_tables(released, tmp_path, name):
+def test_counts_and_rankings_are_written_as_tables(released, tmp_path, name):
     """The table has the columns of `to_arrow` in the same order, and CSV follows the rules for spreadsheets."""
     release = released([("=1+1",), ("tea",), ("tea", "time")])
     counts = vp.Counts(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)
@@ -178,7 +178,7 @@ def test_counts_of_keys_are_written_as_a_query(tmp_path):
     assert duckdb.from_arrow(table.to_arrow()).filter(condition).aggregate("count(*)").fetchall() == [(600,)]
 
 
-def test_profiles_are_tables(tmp_path):
+def test_profiles_are_written_as_tables(tmp_path):
     """A profile is written with the columns of its flat table, and cannot be written as a query."""
     table = pl.DataFrame({"who": range(600), "shop": ["a", "b"] * 300})
     profile = vp.profile(table, user="who", budget=vp.Budget(20, 1e-3))

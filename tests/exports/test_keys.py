@@ -62,7 +62,7 @@ def test_released_rows_are_kept(keys, kind, column):
     assert rows_of(kept) == KEPT[column]
 
 
-def test_duckdb_relations_take_the_condition():
+def test_the_condition_filters_duckdb_relations():
     """The condition works on the connection of a DuckDB relation, which is not the default connection."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")

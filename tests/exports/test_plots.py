@@ -1,4 +1,4 @@
-"""Charts of counts as PNG and SVG with intervals, for profiles and tallies."""
+"""Tests of charts of profiles and of counts, which are written as PNG and SVG."""
 
 import sys
 
@@ -17,8 +17,8 @@ def found():
     return vp.profile(TABLE, user="who", joint=[("city", "year")], budget=vp.Budget(2, 1e-7), options=QUIET, seed=1)
 
 
-def test_charts_are_png_and_svg_and_equal_results_have_equal_files(found, tmp_path):
-    """The name of a file determines its kind, the labels are text, and the content does not depend on the time."""
+def test_charts_are_written_as_png_and_svg(found, tmp_path):
+    """The suffix of the file determines its format, and the SVG file contains no date."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: make exports")
     found.plot("city", "year", path=tmp_path / "one.png")
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
@@ -33,7 +33,7 @@ def test_charts_are_png_and_svg_and_equal_results_have_equal_files(found, tmp_pa
     assert (tmp_path / "counts.svg").stat().st_size > 1000
 
 
-def test_wrong_names_and_missing_libraries_have_errors(found, tmp_path, monkeypatch):
+def test_wrong_names_and_missing_libraries_raise_errors(found, tmp_path, monkeypatch):
     """A file name of another kind, an unknown combination of columns, and missing matplotlib raise errors."""
     with pytest.raises(InputError, match=r"\.png or \.svg"):
         found.plot("city", "year", path=tmp_path / "chart.pdf")

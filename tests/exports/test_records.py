@@ -68,8 +68,8 @@ def test_a_record_conforms_to_the_schema(results, name):
     assert f"{len(result):,}" in basic["description"]
 
 
-def test_the_check_finds_other_records(results):
-    """A missing, an additional and an invalid field do not conform to the schema."""
+def test_invalid_records_do_not_conform_to_the_schema(results):
+    """Records with a missing, an additional or an invalid field do not conform to the schema."""
     record = yaml.safe_load(vp.exports.registry_record(results["words"]))
     for change in (
         lambda basic: basic.pop("name"),
@@ -83,7 +83,7 @@ def test_the_check_finds_other_records(results):
         assert not REGISTRY.is_valid(wrong)
 
 
-def test_missing_metadata_are_marked(results):
+def test_missing_metadata_is_marked(results):
     """A record marks fields without a statement, which the operator must complete or confirm."""
     bare = vp.Items().plan(BUDGET)
     text = vp.exports.registry_record(

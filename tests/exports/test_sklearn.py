@@ -38,7 +38,7 @@ def test_counts_equal_those_of_the_released_grams(phrases):
     assert counted.sum() > 10
 
 
-def test_a_real_release_counts_its_own_texts():
+def test_the_vectorizer_of_a_real_release_counts_its_texts():
     """A vectorizer of a real release counts every gram in the texts of the release."""
     import polars as pl
 

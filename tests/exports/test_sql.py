@@ -147,7 +147,7 @@ def test_keys_that_a_database_compares_inexactly_are_rejected(values, dialects):
 
 
 def test_sqlite_keeps_no_row_of_another_number():
-    """SQLite stores numbers as 64-bit integers or doubles. All other rows are outside of the condition."""
+    """SQLite would round large numbers to doubles, but the condition keeps exactly the released 64-bit integers."""
     values = [2**53 + 1, -(2**63), 2**63 - 1]
     database = sqlite3.connect(":memory:")
     database.execute("create table t (key integer)")

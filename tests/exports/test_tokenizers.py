@@ -33,7 +33,7 @@ def test_texts_are_split_as_by_voxpop(released, tokenizer):
     assert len(SPACED) > 60
 
 
-def test_words_that_need_a_dictionary_are_split(released):
+def test_words_that_need_a_dictionary_are_accepted_only_in_lists(released):
     """A file contains no dictionary, so releases with such words are rejected. Lists of words are encoded."""
     words_of = released([("今天",), ("tea",)])
     with pytest.raises(vp.errors.InputError, match="is_pretokenized=True"):

@@ -214,7 +214,7 @@ def test_counts_of_rows_are_rounded(capsys):
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_nothing_marked_is_in_an_exception(tmp_path, kind, caplog):
+def test_an_exception_contains_no_mark(tmp_path, kind, caplog):
     """The messages, arguments and logs of an exception and of its causes contain no mark."""
     source, columns = broken(tmp_path, kind)
     caplog.set_level(0)
@@ -231,7 +231,7 @@ def test_nothing_marked_is_in_an_exception(tmp_path, kind, caplog):
 
 
 @pytest.mark.parametrize("kind", BROKEN)
-def test_nothing_marked_is_in_the_output_of_a_rejected_run(tmp_path, voxpop, kind):
+def test_the_output_of_a_rejected_run_contains_no_mark(tmp_path, voxpop, kind):
     """The command line prints one line without a mark and no traceback."""
     source, columns = broken(tmp_path, kind)
     options = [part for name, value in columns.items() for part in (f"--{name}", value)]
@@ -239,7 +239,7 @@ def test_nothing_marked_is_in_the_output_of_a_rejected_run(tmp_path, voxpop, kin
     assert_unmarked(done.complaint.encode())
 
 
-def test_a_fault_of_a_library_shows_no_message(tmp_path, voxpop, monkeypatch):
+def test_the_message_of_an_exception_of_a_library_is_omitted(tmp_path, voxpop, monkeypatch):
     """The messages of an exception and its causes are omitted because they can quote data. The frames remain."""
 
     def fail(*_: object) -> None:

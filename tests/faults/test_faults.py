@@ -149,7 +149,7 @@ def test_a_row_that_quotes_a_thread_error_is_not_reported_as_missing_memory(tmp_
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
 @pytest.mark.parametrize("more", [1 << 25, 1 << 26, 1 << 27])
-def test_too_little_memory_is_an_error_that_helps(tmp_path, more):
+def test_too_little_memory_causes_a_helpful_error(tmp_path, more):
     """With too little address space, the command prints a clear error without a traceback.
 
     If glibc, polars or the C++ library of Arrow ends the process, standard error mentions memory or its `bad_alloc`.

@@ -77,28 +77,28 @@ def outcome(folder, kind, way):
         *(pytest.param(*each, marks=pytest.mark.slow) for each in (("parquet", "fork"), ("polars", "os.fork"))),
     ],
 )
-def test_reading_in_a_fork_after_polars_was_used_is_rejected(tmp_path, kind, way):
-    """The error contains the next step. The release is saved before its table is requested."""
+def test_polars_in_a_fork_is_rejected_if_the_parent_used_it(tmp_path, kind, way):
+    """The error contains the next step. Parquet can be read and released, but not converted to a polars table."""
     assert outcome(tmp_path, kind, way) == "refused"
     assert len(list(tmp_path.glob("out-*"))) == (2 if kind == "parquet" else 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
-def test_other_sources_can_be_read_after_a_fork(tmp_path, kind):
-    """Sources that polars reads are rejected, and sources that Arrow reads are accepted."""
+def test_csv_and_json_lines_are_rejected_in_a_fork(tmp_path, kind):
+    """Sources that polars reads, such as CSV and JSON lines, are rejected."""
     assert outcome(tmp_path, kind, "fork") == "refused"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["spawn", "forkserver", "first"])
 @pytest.mark.parametrize("kind", ["jsonl", "polars"])
-def test_processes_with_separate_threads_release_the_same(tmp_path, kind, way):
-    """A process that was spawned, or was forked before polars was used, can do all work."""
+def test_processes_with_separate_threads_can_read_and_release(tmp_path, kind, way):
+    """A process that was spawned, or that was forked before polars was used, can read and release."""
     assert outcome(tmp_path, kind, way) == "done"
 
 
 @pytest.mark.slow
-def test_voxpop_works_if_imported_after_the_fork(tmp_path, monkeypatch):
+def test_a_fork_before_the_import_succeeds_or_raises_an_error(tmp_path, monkeypatch):
     """If it is unknown whether polars lost its threads, polars must answer a query within a time limit."""
     assert outcome(tmp_path, "jsonl", "late") in ("refused", "done")

@@ -104,7 +104,7 @@ def test_releases_are_saved_replaced_and_loaded(system, tmp_path):
         words("rye").save(target)
 
 
-def test_a_crash_between_the_two_steps_is_repaired(system, tmp_path):
+def test_a_crash_between_the_two_steps_of_a_save_is_repaired(system, tmp_path):
     """If a crash displaces the old release, `load` finds it, and the next save succeeds."""
     target = tmp_path / "words"
     words("tea").save(target)

@@ -9,7 +9,7 @@ from voxpop.errors import ColumnError, SourceError
 
 
 def test_users_with_numbers_in_one_file_and_strings_in_another_are_rejected(tmp_path):
-    """The reader raised an error of pyarrow."""
+    """For such files, the reader used to raise an error of pyarrow."""
     pl.DataFrame({"who": [7], "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": ["7"], "text": ["a"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match='"who" contains whole numbers in one table and strings in another'):
@@ -17,7 +17,7 @@ def test_users_with_numbers_in_one_file_and_strings_in_another_are_rejected(tmp_
 
 
 def test_a_large_64_bit_number_is_not_read_as_negative(tmp_path):
-    """The reader treated 2^64 - 1 in one file and -1 in another file as one user."""
+    """The reader used to treat 2^64 - 1 in one file and -1 in another file as one user."""
     pl.DataFrame({"who": pl.Series([2**64 - 1], dtype=pl.UInt64), "text": ["a"]}).write_parquet(tmp_path / "a.parquet")
     pl.DataFrame({"who": [-1], "text": ["b"]}).write_parquet(tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match="from 2\\^63 on"):
@@ -35,7 +35,7 @@ def test_lists_of_lists_are_rejected(content):
 
 
 def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
-    """UnicodeDecodeError contains all decoded bytes, and was the context of the library's own error."""
+    """The context of the reader's error used to be a UnicodeDecodeError, which contains all bytes of the header."""
     (tmp_path / "t.csv").write_bytes(b"who,text\nann,secret \xe9\n")
     with pytest.raises(SourceError) as caught:
         read_engine(tmp_path / "t.csv", user="who", text="text")
@@ -46,7 +46,7 @@ def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
 
 
 def test_column_names_that_are_not_utf8_are_reported(tmp_path):
-    """For invalid column names in Parquet and JSON lines, the reader raised an error of pyarrow."""
+    """For invalid column names in Parquet and JSON lines, the reader used to raise an error of pyarrow."""
     pl.DataFrame({"who": ["ann"], "text": ["a"]}).write_parquet(tmp_path / "t.parquet", compression="uncompressed")
     (tmp_path / "t.jsonl").write_bytes(b'{"who": "ann", "text": "a"}\n')
     for path in (tmp_path / "t.parquet", tmp_path / "t.jsonl"):

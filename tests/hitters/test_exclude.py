@@ -51,7 +51,7 @@ def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
 
 
 @given(USERS, st.sets(WORDS, max_size=3), st.sampled_from(["characters", "bytes"]), st.integers(0, 3))
-def test_a_corpus_reduced_to_the_polled_words_casts_the_same_votes(users, words, alphabet, seed):
+def test_a_corpus_of_only_the_voted_words_gives_the_same_votes(users, words, alphabet, seed):
     """In every round, the votes of the reduced corpus equal the votes of the whole corpus.
 
     Only words that receive votes remain.
@@ -66,7 +66,7 @@ def test_a_corpus_reduced_to_the_polled_words_casts_the_same_votes(users, words,
 
 
 @given(USERS, st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2), st.integers(0, 3))
-def test_a_corpus_reduced_to_the_polled_phrases_casts_the_same_votes(users, phrases, seed):
+def test_a_corpus_of_only_the_voted_phrases_gives_the_same_votes(users, phrases, seed):
     """Documents of tokens also cast the same votes. A list of tokens excludes the document that equals it."""
     rules, secret = rules_of("tokens"), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", tokens="what")
@@ -151,7 +151,7 @@ def test_plan_and_release_record_size_and_fingerprint(tmp_path):
         vp.HeavyHitters(max_length=6, exclude=record).release(corpus, BUDGET)
 
 
-def test_the_command_line_takes_a_file(tmp_path):
+def test_the_command_line_reads_excluded_words_from_a_file(tmp_path):
     """`--exclude` is a file with one word per line."""
     TEXTS.write_parquet(tmp_path / "t.parquet")
     (tmp_path / "words.txt").write_text("sun\n")
@@ -170,7 +170,7 @@ def test_other_lists_are_rejected_without_quoting_them(given):
 
 
 @pytest.mark.parametrize("given", [["a", "\ud800"], [("a", "\udfff")]])
-def test_half_a_surrogate_pair_is_an_error_without_a_quote(given):
+def test_half_of_a_surrogate_pair_is_rejected_without_quoting_it(given):
     """No token contains half of a surrogate pair, and encoding it would fail later."""
     with pytest.raises(InputError, match="half of a surrogate pair"):
         vp.HeavyHitters(exclude=given)

@@ -118,7 +118,7 @@ def test_the_record_lists_the_sums_that_the_server_received(aggregation, saw, tm
 
 @pytest.mark.slow  # the test checks the simulation, and not the package
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
-def test_thresholds_without_probability_for_further_votes_are_detected(length, epsilon, delta):
+def test_the_best_threshold_is_found_if_probabilities_are_rounded_to_zero(length, epsilon, delta):
     """At a few candidate thresholds, all probabilities of a further vote are rounded to 0.
 
     The best plan has another threshold.
@@ -174,7 +174,7 @@ def test_fields_of_the_paper_out_of_range_are_rejected(field):
 
 
 @pytest.mark.parametrize("words", ["one", "many"])
-def test_the_numbers_of_the_paper_with_coins_are_proved(words):
+def test_independent_sampling_with_the_numbers_of_the_paper_is_proved(words):
     """Voxpop proves independent sampling at the paper's rate and threshold, which needs many more users per word."""
     plan = vp.papers.TrieHH(words=words).plan(BUDGET)
     assert "Theorem 1 of TrieHH" in str(plan)
@@ -204,7 +204,7 @@ def test_words_are_found_as_often_as_planned(holders):
 
 
 @pytest.mark.jit
-def test_a_simulation_finds_words_of_eight_times_fewer_users():
+def test_one_eighth_of_the_users_that_the_paper_requires_is_enough():
     """At epsilon 1 and delta 1/(100 n), one eighth of the users that the paper's plan requires is enough.
 
     With an eighth of the paper's 2,694 users, each of 300 words is found. With this number of users, the paper's plan

@@ -84,7 +84,7 @@ def all_clients(users, corpus, rules, alphabet="characters"):
     st.sampled_from([0.0, 0.5]),
     st.integers(0, 4),
 )
-def test_arrays_and_clients_agree_vote_by_vote(users, words, unit, rate, alphabet, seed, same_key, again, first):
+def test_arrays_and_clients_cast_the_same_votes(users, words, unit, rate, alphabet, seed, same_key, again, first):
     """In every round, the same users cast the same votes for the same prefixes, and the same words are found."""
     rules = rules_of(words, unit, rate, 3, 9, again, first, alphabet)
     secret = Secret.from_seed(seed)

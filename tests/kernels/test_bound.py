@@ -1,4 +1,4 @@
-"""Bounding kernels, compared with the reference implementation."""
+"""Tests that compare the bounding kernels with the reference implementation."""
 
 import numpy as np
 from hypothesis import given

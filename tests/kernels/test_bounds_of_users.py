@@ -1,4 +1,4 @@
-"""Kernels for users with individual bounds, compared with reference implementations and with these bounds."""
+"""Tests that kernels for users with individual bounds respect these bounds and equal reference implementations."""
 
 from math import isqrt, sqrt
 
@@ -56,7 +56,7 @@ def test_even_shares_equal_exact_whole_number_arithmetic(users, data):
 
 @given(bounded_users(), st.floats(1.0, 6.0))
 def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
-    """With a sensitivity of 1, the results equal the published step bit for bit."""
+    """With a sensitivity of 1, the results are exactly equal to the published step."""
     bits = PolicyGaussian().bits(cutoff)
     setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))
     plain = np.zeros(8, np.int64)
@@ -65,7 +65,7 @@ def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
 
 
 @pytest.mark.parametrize("rule", [Count(), PolicyLaplace()])
-def test_other_weightings_have_no_individual_bounds(rule):
+def test_individual_bounds_are_rejected_for_other_weightings(rule):
     """Weightings without a proof for individual bounds are rejected."""
     with pytest.raises(InternalError, match="unequal bounds"):
         weights_of(rule, [[0]], RuleSetting(LIMIT, 2), [1])

@@ -1,4 +1,4 @@
-"""The cache of machine code must notice edits of functions in other files that a kernel calls."""
+"""Tests that cached machine code of a kernel is not used after an edit of another file that the kernel calls."""
 
 import os
 import shutil
@@ -170,7 +170,7 @@ def test_a_home_folder_that_others_can_write_to_is_not_used(kernels, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_the_folder_of_the_caller_is_used(kernels, tmp_path):
+def test_the_folder_in_numba_cache_dir_is_used(kernels, tmp_path):
     """NUMBA_CACHE_DIR is used. If it cannot be written, kernels are compiled elsewhere."""
     settings = closed(kernels, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
     first, _, lines = run(kernels, settings)
@@ -184,7 +184,7 @@ def test_the_folder_of_the_caller_is_used(kernels, tmp_path):
 @pytest.mark.slow
 @pytest.mark.jit
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_disk_and_damaged_files_only_cost_time(kernels):
+def test_kernels_are_compiled_despite_a_full_disk_or_damaged_files(kernels):
     """Code that cannot be kept is compiled, and damaged files are not loaded."""
     settings = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     full = "import numba.core.caching as c\ndef full(*_): raise OSError(28, 'No space left on device')\n"

@@ -168,7 +168,7 @@ def worst_error(kernel_cap, runs, seed):
     return worst
 
 
-def test_a_step_is_within_the_error_that_is_charged(record_property):
+def test_the_error_of_a_capped_step_is_at_most_the_charged_error(record_property):
     """The search covers up to 400 items and caps from 1 to 0.06."""
     worst = worst_error(lambda rng: lattice(float(rng.uniform(0.06, 1.1))), 400, seed=3)
     assert worst <= 1.0
@@ -176,7 +176,7 @@ def test_a_step_is_within_the_error_that_is_charged(record_property):
 
 
 def test_the_charge_of_a_cap_equals_the_bound_of_the_proof():
-    """A cap c costs 32 * 2^-53 / c more than no cap. The search finds smaller errors, which prove nothing."""
+    """A cap c costs 32 * 2^-53 / c more than no cap. A search finds only smaller errors, so it cannot prove it."""
     setting = RuleSetting(100, 2, BITS, UNIT)
     without = PolicyGaussian().step_error(setting)
     for cap, more in ((ONE_CAP, 0.0), *((lattice(weight), 32 * 2.0**-53) for weight in (0.9, 0.5, 0.06))):
@@ -212,7 +212,7 @@ def test_a_user_without_a_cap_takes_the_step_of_l2_descent():
 
 
 def test_an_item_gets_weight_with_at_most_the_probability_of_its_level():
-    """Over all draws of 12 bits, a user takes part and draws the item with at most the probability of the level."""
+    """Over all draws of 12 bits, a user gives weight to an item with at most the probability of the level."""
     caps = Caps((3, 8), ((ONE_CAP, ONE_CAP), (ONE_CAP, lattice(0.5))), (1.0, 0.2))
     shares = CappedDescent(RuleSetting(2, 2, BITS, UNIT), caps, 1)
     bits = np.arange(1 << 12, dtype=np.uint64) << np.uint64(52)

@@ -1,4 +1,4 @@
-"""Kernels for pairs, compared with dictionaries."""
+"""Tests that compare the kernels for pairs with dictionaries."""
 
 import numpy as np
 import pytest
@@ -150,7 +150,7 @@ def test_renaming_in_place_and_into_another_array_agree(ids, renamed):
     data=st.data(),
 )
 def test_positions_of_grouped_users_are_compacted(users, renamed, data):
-    """Each run keeps its order, and one empty position follows it if it had any. Other users remain unchanged."""
+    """Runs keep their order. Of the empty positions after a run, one remains. Other users remain unchanged."""
     first = data.draw(st.integers(0, len(users) - 1))
     stop = data.draw(st.integers(first, len(users)))
     ids = np.array([place for user in users for place in user], np.int32)

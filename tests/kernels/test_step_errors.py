@@ -1,4 +1,4 @@
-"""The error of one user's integer step is within the error that the plan charges. The search covers extreme inputs."""
+"""Tests that the error of one user's integer step is at most the error that the plan charges."""
 
 from math import ceil, log2, sqrt
 
@@ -34,7 +34,7 @@ def exact_l2_step(gaps, unit):
 
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 3000.0, 2.0**20])
-def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_property):
+def test_the_error_of_an_l2_descent_step_is_at_most_the_charged_error(top, record_property):
     """The test covers sizes 1 to 2000 and weights up to the cutoff, and records the worst share of the charge."""
     rng, worst = np.random.default_rng(ceil(top)), 0.0
     for _ in range(120):
@@ -56,7 +56,7 @@ def test_a_step_of_l2_descent_is_within_the_error_that_is_charged(top, record_pr
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 2.0**20])
 def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
-    """In exact integers, items rise to one integer level, by at most 1 in total. Less than a unit per item remains."""
+    """Items rise to one integer level, by at most a weight of 1 in total. Less than one grid unit per item remains."""
     rng = np.random.default_rng(ceil(top))
     for _ in range(300):
         size = int(rng.choice([1, 2, 3, 10, 100]))

@@ -1,4 +1,4 @@
-"""Kernels, compared with reference implementations and with their guaranteed sensitivities."""
+"""Tests that kernels equal reference implementations and do not exceed their guaranteed sensitivities."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data)
 
 @given(users=bounded_users())
 def test_additive_weights_do_not_depend_on_the_order_of_users(users):
-    """Integer sums are equal bit for bit for any order of users."""
+    """Integer sums are exactly equal for any order of users."""
     for norm in (1, 2):
         assert kernel_weights("weighted", norm, users, 1.0) == kernel_weights("weighted", norm, users[::-1], 1.0)
 

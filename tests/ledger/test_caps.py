@@ -51,7 +51,7 @@ def run(requests, budget=BUDGET):
 
 
 def run_equal(request, most, budget=BUDGET):
-    """Return the accepted ones among `most` equal requests, by bisection, because earlier releases never make room."""
+    """Return the accepted requests among `most` equal requests, by bisection, because every release uses budget."""
     fits, too_many = 0, most + 1
     while fits + 1 < too_many:
         middle = (fits + too_many) // 2
@@ -59,7 +59,7 @@ def run_equal(request, most, budget=BUDGET):
     return [request] * fits
 
 
-def test_bisection_accepts_the_same_as_the_order_of_requests():
+def test_bisection_accepts_the_same_requests_as_checks_in_order():
     """Bisection accepts the same requests as checking them in order, for requests that add up by each of the rules."""
     for budget, each in itertools.product(BUDGETS, (Guarantee(0.3, 1e-9), Guarantee(0.1, 0.0), *_small(1))):
         assert run_equal(each, 60, budget) == run([each] * 60, budget)
@@ -67,7 +67,7 @@ def test_bisection_accepts_the_same_as_the_order_of_requests():
 
 @given(REQUESTS)
 @settings(max_examples=80)
-def test_admitted_releases_compose_within_the_budget(requests):
+def test_accepted_releases_compose_within_the_budget(requests):
     """The exact composition of dominating pairs does not use the caps. It confirms that accepted releases fit."""
     accepted = run([Guarantee(0.05, 0.0), *requests])
     assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
@@ -171,7 +171,7 @@ def _small(count):
     return [Guarantee(0.5, 1e-9, spend=Expense(0.0, 0.1)) for _ in range(count)]
 
 
-def test_many_more_gaussian_releases_fit_than_by_sums():
+def test_more_gaussian_releases_fit_than_the_sum_of_epsilons_allows():
     """Small Gaussian releases fit even if the sum of their epsilons is several times the budget."""
     accepted = run(_small(120))
     assert sum(each.epsilon for each in accepted) > 3 * BUDGET.epsilon
@@ -232,7 +232,7 @@ def test_epsilons_and_deltas_of_plain_releases_add_up_exactly():
     assert len(run([Guarantee(0.5, 0.0)] * 20, vp.Budget(2, 0))) == 4
 
 
-def test_small_pure_releases_add_up_by_squares():
+def test_many_small_pure_releases_are_accepted_like_gaussian_releases():
     """Many releases of small epsilon without a spend fit the Gaussian corner."""
     accepted = run_equal(Guarantee(0.01, 0.0), 1000)
     assert len(accepted) > 2 * BUDGET.epsilon / 0.01
@@ -256,8 +256,8 @@ def test_a_first_release_may_spend_the_whole_budget():
 
 @given(st.lists(PLAIN | STATED, min_size=2, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=40)
-def test_the_order_does_not_matter(requests, random):
-    """Sums are the same in every order, and additional earlier releases never make room."""
+def test_the_order_of_releases_has_no_effect(requests, random):
+    """Sums are the same in every order, and releases that fit also fit without the last of them."""
     shuffled = random.sample(requests, len(requests))
     caps = AccountLimits.of(BUDGET)
     assert caps.used(requests) == caps.used(shuffled)
@@ -265,7 +265,7 @@ def test_the_order_does_not_matter(requests, random):
 
 
 @pytest.mark.parametrize(("budget", "each", "number"), [(1, 0.1, 10), (7, 0.7, 10), (3, 0.3, 10), (1, 0.01, 100)])
-def test_equal_parts_of_a_budget_fit_and_no_more(budget, each, number):
+def test_equal_parts_of_a_budget_fit_exactly(budget, each, number):
     """Equal decimal parts of a budget fit exactly.
 
     The sum of their doubles can exceed the budget by a factor of at most 1 + 2^-52.

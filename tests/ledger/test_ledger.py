@@ -73,7 +73,7 @@ def test_phrases_and_sequences_are_charged(account):
     assert account.entries[1].guarantee.delta == 0
 
 
-def test_too_large_inputs_are_rejected_in_advance(account):
+def test_requests_beyond_the_budget_are_rejected_in_advance(account):
     """A request beyond the budget raises an error with the remaining budget, and no plan runs or is charged."""
 
     def fail(data):
@@ -344,7 +344,7 @@ def test_a_lost_file_is_not_created_again(account, path):
 
 
 @pytest.mark.parametrize("left", ["team.ledger-journal", ".team.ledger.exists"])
-def test_one_trace_of_a_lost_file_is_enough(account, path, left):
+def test_a_marker_or_a_journal_is_enough_to_detect_a_lost_file(account, path, left):
     """The marker or an unfinished transaction is enough to detect the lost file."""
     path.with_name("team.ledger-journal").touch()
     path.unlink()
@@ -499,7 +499,7 @@ def test_an_entry_of_another_account_does_not_finish_a_run(account, path):
     assert not other.fits(vp.Guarantee(2, 1e-8))
 
 
-def test_the_end_of_an_entry_keeps_its_charge(account):
+def test_finishing_an_entry_does_not_change_its_charge(account):
     entry = account.charge(ONCE, "sums")
     account.finish(replace(entry, guarantee=vp.Guarantee(0.01, 0.0), times=1))
     assert [(each.guarantee, each.state) for each in account.entries] == [(ONCE, "finished")]

@@ -111,7 +111,7 @@ def test_a_repeated_cron_job_is_charged_once(nightly, tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("sh") is None, reason="needs sh")
-def test_cron_takes_the_day_that_has_ended(tmp_path):
+def test_the_cron_script_uses_the_previous_day(tmp_path):
     """Without an argument, the script passes the day before today in UTC to the job."""
     command = tmp_path / "voxpop"
     command.write_text('#!/bin/sh\necho "$DAY $@"\n')

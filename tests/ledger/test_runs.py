@@ -58,7 +58,7 @@ def outcomes(tmp_path, *variants):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("variant", ["none", "not saved"])
 def test_a_run_killed_at_every_step_can_be_repeated(tmp_path, variant, record_property):
-    """A job that is killed before any file access and repeated has one charge, at most one release and no leftovers."""
+    """A job that is killed at any step and repeated has one charge, at most one release and no other files."""
     found = outcomes(tmp_path, variant)
     saving = variant == "none"
     assert len(found) > (40 if saving else 10)
@@ -255,7 +255,7 @@ def test_space_is_checked_before_the_charge(account, disk):
     assert account.entries == []
 
 
-def test_a_full_disk_loses_no_data(account, disk, home, capsys):
+def test_a_full_disk_loses_no_result(account, disk, home, capsys):
     """If the disk fills up, the result is kept in a folder that only its owner can read, and can be saved later."""
     from voxpop.cli import main
 
@@ -382,7 +382,7 @@ def test_a_path_that_cannot_be_used_is_rejected(tmp_path, name):
 
 
 def test_a_charge_after_the_whole_budget_is_rejected(account):
-    """The error for a charge after the whole budget does not name a sum if nothing was requested."""
+    """The message explains that the first charge leaves no room, and contains no requested amount of 0."""
     account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
         account.charge(vp.Guarantee(0.001, 0), "x")
@@ -390,7 +390,7 @@ def test_a_charge_after_the_whole_budget_is_rejected(account):
 
 
 def test_only_reserves_pay_for_later_releases(account):
-    """Only a reserve pays for later releases."""
+    """An ordinary entry has no remaining releases."""
     assert account.remaining(account.charge(ONCE, "sums")) == 0
 
 

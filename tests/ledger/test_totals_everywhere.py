@@ -108,7 +108,7 @@ def test_a_moved_ledger_keeps_one_budget(account, corpus, tmp_path):
 
 
 def test_the_sums_of_a_server_remain_in_the_total(account):
-    """Signed documents state the trust model of the server."""
+    """The total keeps the view of the server, because signed documents contain it."""
     seen = vp.Guarantee(1, 1e-8, server_view="the server saw sums")
     assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.server_view == seen.server_view
     assert total_of([(seen, None), (seen, None)]).fixed.server_view == seen.server_view
@@ -184,7 +184,7 @@ def test_releases_of_a_reserve_fit(account):
     assert account.largest_epsilon(vp.Items(), 1e-8) == 0.5
 
 
-def test_a_series_states_its_total(account, table, tmp_path, capsys):
+def test_commands_of_a_series_print_its_total(account, table, tmp_path, capsys):
     """The totals of a series are correct at the start, on every night and at the end."""
     state, budget = tmp_path / "state", ("--epsilon", 1, "--delta", 1e-8)
     charged = ("--ledger", account.path, "--dataset", "drinks")
@@ -213,7 +213,7 @@ def test_a_series_cannot_have_a_reserve(account):
 
 
 def test_the_smaller_second_total_is_explained_only_if_it_occurs(account, corpus):
-    """A single result has no sum, but two results have a sum."""
+    """The explanation is empty for a single result, and mentions squares for two results."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.total.reason == ""
     assert "squares" in words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).total.reason
