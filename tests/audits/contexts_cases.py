@@ -57,7 +57,7 @@ def contexts_cases(budget: Budget) -> Iterator[Case]:
     """Yield the cases.
 
     Args:
-        budget: The claim.
+        budget: The claimed guarantee.
     """
     yield one_level_of_contexts(budget)
     yield one_level_of_contexts(budget, None)
@@ -135,7 +135,7 @@ def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int, use
     """Return the probability that the noise on each of the four numbers of `profile` is at least `least`.
 
     Args:
-        budget: The claim.
+        budget: The claimed guarantee.
         least: The smallest value for the numbers of sequences, of distinct symbols, of repeated symbols, and of the
             symbol.
         sensitivity: The sensitivity of distinct and repeated symbols in the calibration of the noise.

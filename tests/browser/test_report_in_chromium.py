@@ -57,7 +57,7 @@ def test_the_page_can_be_searched(opened, reports, button, typed, fits):
 
 
 def test_lengths_and_first_tokens_filter_the_list(opened, reports):
-    """Selected lengths and a first token narrow the list, and can be removed again."""
+    """The list can be filtered by length and by first token, and both filters can be removed."""
     report = opened("phrases")
     grams = list(vp.load(reports["phrases"].parent))
     report.page.click("#lengths button:text-is('3')")
@@ -152,7 +152,7 @@ def test_the_page_works_with_the_keyboard(opened):
 
 @pytest.mark.parametrize("system", ["light", "dark"])
 def test_the_page_has_a_light_and_a_dark_theme(opened, system):
-    """Colours follow the system until the user chooses a theme. The choice is remembered."""
+    """Colours follow the system until the user chooses a theme. The choice is saved."""
     page = opened("phrases", color_scheme=system).page
     ground = "getComputedStyle(document.body).backgroundColor"
     light, dark = "rgb(252, 251, 248)", "rgb(20, 23, 26)"
@@ -222,7 +222,10 @@ def test_apostrophes_typed_on_phones_match(opened):
 
 
 def test_the_keyboard_selects_and_inserts_completions(opened):
-    """Enter inserts the first completion, and Tab inserts the one that the arrow keys selected. Words are completed."""
+    """Enter inserts the first completion, and Tab inserts the completion that the arrow keys selected.
+
+    The beginning of a word is completed.
+    """
     page = opened("phrases").page
     page.fill("#prompt", "Thank y")
     page.press("#prompt", "Enter")

@@ -1,4 +1,4 @@
-"""The command line, called in the test process."""
+"""Fixtures that run the command line in the test process."""
 
 import json
 from collections.abc import Callable

@@ -213,7 +213,7 @@ def test_databases_and_queries_are_distinguished_from_files(voxpop, monkeypatch,
     ],
 )
 def test_messages_about_unknown_options_name_the_option_or_command_to_use(voxpop, call, words):
-    """The message names the command or the option that does what the call asked for."""
+    """The message names the command or the option that the caller needs."""
     assert words in voxpop(*call).complaint
 
 

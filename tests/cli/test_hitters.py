@@ -1,4 +1,4 @@
-"""`voxpop heavy-hitters`, tested end to end."""
+"""End-to-end tests of `voxpop heavy-hitters`."""
 
 import polars as pl
 import pytest

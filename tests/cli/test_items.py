@@ -1,4 +1,4 @@
-"""`voxpop items` and `voxpop demo`, tested end to end."""
+"""End-to-end tests of `voxpop items` and `voxpop demo`."""
 
 import datetime
 import json
@@ -76,7 +76,7 @@ def test_a_seeded_release_is_reproducible_and_marked(voxpop, posts, tmp_path):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_several_sources_with_other_columns_are_read(voxpop, tmp_path):
+def test_several_files_are_read_as_one_table(voxpop, tmp_path):
     """Several files are read as one table, and lists of items and of tokens work like text."""
     for number in (0, 1):
         users = range(number * 300, number * 300 + 300)
@@ -143,7 +143,7 @@ BOTH, FOLDER = ["--epsilon EPSILON", "--delta DELTA"], "--output DIR"
         (["top", "words", "--user", "author", "--text", "body"], ["SOURCE (files or folders)", *BOTH]),
     ],
 )
-def test_all_missing_arguments_are_listed_at_once(voxpop, posts, arguments, missing):
+def test_all_missing_arguments_are_listed_in_one_message(voxpop, posts, arguments, missing):
     """The message also lists the columns of the source, if there is one."""
     complaint = voxpop(*arguments).complaint
     listed = f"These arguments are missing: {'; '.join(missing)}. See `voxpop {arguments[0]} --help`."

@@ -373,7 +373,7 @@ def test_fractions_are_rejected_for_whole_number_options(voxpop, job, command):
     ],
 )
 def test_a_dry_run_rejects_the_same_jobs_as_the_run(voxpop, job, overrides):
-    """An invalid option for reading is rejected without rows and with the same message."""
+    """A dry run rejects an invalid option for reading with the same message as the run, and reads no row."""
     table = pl.DataFrame({"author": range(400), "body": ["tea"] * 400})
     table.write_ndjson("lines.jsonl")
     table.write_csv("posts.csv")

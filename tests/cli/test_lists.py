@@ -14,7 +14,7 @@ from voxpop.errors import InputError
 
 
 @given(st.lists(st.text(st.sampled_from('ab ,"\n|'), max_size=5).filter(str.strip), max_size=5))
-def test_a_list_quoted_by_a_csv_writer_is_read_again(entries):
+def test_a_list_that_a_csv_writer_quoted_is_read_correctly(entries):
     """Quoted entries are read without their quotes."""
     text = io.StringIO()
     csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="").writerow(entries)

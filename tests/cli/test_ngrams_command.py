@@ -1,4 +1,4 @@
-"""`voxpop ngrams` and plans for phrases, tested end to end."""
+"""End-to-end tests of `voxpop ngrams` and of plans for phrases."""
 
 import polars as pl
 import pytest

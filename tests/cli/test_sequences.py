@@ -1,4 +1,4 @@
-"""`voxpop sequences`, tested end to end."""
+"""End-to-end tests of `voxpop sequences`."""
 
 import json
 

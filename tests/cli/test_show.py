@@ -20,7 +20,7 @@ def saved(tmp_path):
 
 
 def test_a_result_is_shown_as_text(voxpop, saved):
-    """The text output contains the number, the first items, the explained guarantee, and the plan."""
+    """The text output contains the number of items, the first items, the explained guarantee, and the plan."""
     code, out, err = voxpop("show", saved)
     assert (code, err) == (0, "")
     assert "100 items" in out

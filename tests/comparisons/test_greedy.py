@@ -112,7 +112,7 @@ def test_an_order_that_depends_on_other_users_is_detected(record_property):
 
 
 def test_an_item_of_one_user_is_released_with_probability_delta():
-    """A weight of 1 with Laplace noise exceeds the threshold with probability delta, exactly."""
+    """A weight of 1 with Laplace noise exceeds the threshold with a probability of exactly delta."""
     budget = Budget(3, exp(-10))
     numbers = GreedyNumbers.of(budget)
     assert 0.5 * exp(-(numbers.threshold - 1) / numbers.scale) == pytest.approx(budget.delta, rel=1e-12)

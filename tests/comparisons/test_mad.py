@@ -44,7 +44,7 @@ def moved(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> fl
 
 @given(users=bounded_users(), tau=st.floats(0.2, 3.0), most=st.integers(1, 6))
 def test_weights_equal_those_of_plain_loops(users, tau, most):
-    """Shares are even, and users with more than `most` items are set aside."""
+    """Shares are even, and the shares of users with more than `most` items are not adaptive."""
     held = pairs_of(users, 8)
     weights = adaptive_weights(held, even_shares(held), tau, most)
     expected = naive.adaptive_weights([{item: len(user) ** -0.5 for item in user} for user in users], tau, most)

@@ -109,7 +109,7 @@ def test_a_chain_samples_from_its_counts():
         release_chain(marked([[0]]), 10_000, 7, 3, Fraction(1), Secret.from_seed(0))
 
 
-def test_a_prefix_tree_without_noise_is_the_data():
+def test_a_prefix_tree_without_noise_equals_the_data():
     """With a huge epsilon, the tree contains each sequence as often as it occurs.
 
     Longer sequences are cut at its height.

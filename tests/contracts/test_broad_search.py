@@ -1,4 +1,4 @@
-"""A search of a million neighbouring pairs on the real kernels, and faults that this search must find."""
+"""Tests of a search over a million neighbouring pairs on the real kernels, which must also detect planted faults."""
 
 from dataclasses import replace
 from math import isqrt

@@ -65,7 +65,7 @@ def test_the_search_detects_users_who_always_count_in_full(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_detects_grams_that_count_as_often_as_they_occur(monkeypatch):
+def test_the_search_detects_grams_that_are_counted_once_per_occurrence(monkeypatch):
     """The mutant counts occurrences instead of users."""
     from voxpop.engine.local import length_walk as levels_module
 

@@ -85,7 +85,7 @@ def distance(first, second):
 @pytest.mark.slow
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_the_distance_of_neighbours_is_at_most_one(weighting_rule):
-    """Hundreds of pairs, with votes and measurements of four lengths, are within 1. The worst pair is close to 1."""
+    """For votes and measurements of four lengths, the largest distance of hundreds of pairs is at most 1 and near 1."""
     rng = np.random.default_rng(3)
     worst = 0.0
     for _ in range(PAIRS):
@@ -121,7 +121,7 @@ def test_the_search_detects_samples_that_depend_on_other_users(monkeypatch):
 
 
 @pytest.mark.jit
-def test_the_search_detects_grams_that_count_as_often_as_they_occur(monkeypatch):
+def test_the_search_detects_grams_that_are_counted_once_per_occurrence(monkeypatch):
     """In the mutant, shares depend on the number of distinct grams, but users add a share for each occurrence."""
     real = levels_module.weigh
 

@@ -12,7 +12,7 @@ CELLS = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 @pytest.mark.slow
 @pytest.mark.parametrize("limit", [3, 12])
 @pytest.mark.parametrize(("name", "norm"), CELLS)
-def test_many_pairs_of_neighbours_are_within_one(name, norm, limit):
+def test_the_distance_of_many_neighbouring_pairs_is_at_most_one(name, norm, limit):
     """The distance of every pair of a long search on the real kernels is at most 1, except for rounding.
 
     The search has 120,000 pairs in total, and 360,000 with VOXPOP_FULL=1. By default, `test_broad_search.py` searches

@@ -74,7 +74,7 @@ def test_a_public_list_of_words_changes_no_bound():
 
 
 def test_rounds_with_noise_only_on_drawn_items_are_detected(monkeypatch):
-    """An item of other users that only the extra user drew has noise with that user and no noise without."""
+    """An item that only the extra user drew, but that other users also have, has noise only with the extra user."""
     monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)
     assert any(each.strayed for each in search_walks(PAIRS))
 

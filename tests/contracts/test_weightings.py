@@ -96,7 +96,7 @@ class CoarseDescent(WeightingRule):
 @pytest.mark.slow
 @pytest.mark.parametrize("broken", [Algorithm8(), Greedy(), ForgetsTheNorm(), CoarseDescent()])
 def test_the_search_detects_every_planted_fault(broken):
-    """The search finds that each of four wrong weightings moves by more than 1.02."""
+    """For each of four wrong weightings, the search finds a distance of more than 1.02."""
     worst = search_sensitivity(broken, pairs=3000, seed=3)
     assert worst.distance > 1.02
     assert worst.users

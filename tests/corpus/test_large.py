@@ -23,7 +23,7 @@ def texts(tmp_path_factory):
 
 @pytest.mark.jit
 def test_size_limits_of_methods_do_not_change_a_release(texts, monkeypatch):
-    """Repeatedly freeing pages, names in small parts, and numbering pairs in one thread give the same grams."""
+    """Repeatedly freeing pages, processing names in small parts, and numbering pairs in one thread change no gram."""
     expected = PLAN.release(texts, seed=5)
     assert {len(gram) for gram in expected} == {1, 2, 3, 4}
     monkeypatch.setattr(pool_users, "ITEMS_BEFORE_FORGETTING", 1)

@@ -140,7 +140,7 @@ def test_many_batches_with_interleaved_users_are_read():
         ({"user": "who", "tokens": "text"}, ["lists"]),
     ],
 )
-def test_errors_of_wrong_columns_list_the_existing_ones(columns, words):
+def test_errors_of_wrong_columns_list_the_existing_columns(columns, words):
     """For a missing or unsuitable column, the message lists the alternatives and advice."""
     with pytest.raises(ColumnError) as error:
         read_engine(TABLE, **columns)

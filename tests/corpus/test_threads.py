@@ -10,7 +10,7 @@ from voxpop.kernels.threads import in_order, one_ahead, one_behind
 
 @pytest.mark.parametrize("tasks", [0, 1, 2, 3, 100])
 def test_results_are_in_order_and_a_single_task_needs_no_thread(tasks):
-    """An iterator gives any number of tasks. The error of a task is raised where the result of this task is read."""
+    """An iterator returns the tasks. The error of a task is raised when the result of this task is read."""
     worked_in = set()
 
     def work(task: int) -> int:
@@ -27,8 +27,8 @@ def test_results_are_in_order_and_a_single_task_needs_no_thread(tasks):
     assert (threading.get_ident() in worked_in) == (tasks == 1)
 
 
-def test_one_ahead_is_in_order_and_passes_errors_on():
-    """Items may be any values except None. An error during fetching is raised where the item is used."""
+def test_one_ahead_keeps_the_order_and_raises_errors():
+    """Items may be any values except None. An error during fetching is raised when the item is requested."""
     assert list(one_ahead(iter([1, 0, (), 2]))) == [1, 0, (), 2]
     assert list(one_ahead(iter([]))) == []
 

@@ -1,4 +1,4 @@
-"""Tokenisers other than words."""
+"""Tests of all tokenisers, which are names, patterns and callables."""
 
 import re
 

@@ -44,7 +44,7 @@ def test_users_are_sorted_by_hash_and_then_by_key(path, hashes, data):
 @PATHS
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_an_additional_user_does_not_change_the_other_users(path, hashes, data):
+def test_an_additional_user_does_not_reorder_the_other_users(path, hashes, data):
     """Any user may be removed, whether or not the number of users crosses a power of two."""
     keys = data.draw(st.permutations(range(len(hashes))), label="keys")
     extra = data.draw(st.integers(0, len(keys) - 1), label="extra")
@@ -106,7 +106,7 @@ def by_bits(low, keys, secret, pass_name):
     return np.argsort(hashes >> np.uint64(low), kind="stable")
 
 
-def test_a_mutant_with_bits_by_the_number_of_users_is_detected(monkeypatch):
+def test_a_mutant_whose_bits_depend_on_the_number_of_users_is_detected(monkeypatch):
     """The search with the same users finds a distance above 1 for the broken variant."""
     monkeypatch.setattr("voxpop.engine.local.corpus.weighing_order", by_the_bits_that_users_leave)
     with pytest.raises(AssertionError, match=r"1\.1"):

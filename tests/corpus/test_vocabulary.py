@@ -1,4 +1,4 @@
-"""Lists of words are merged in the order of their bytes."""
+"""Tests that lists of words are merged in the order of their bytes."""
 
 import numpy as np
 import pyarrow as pa

@@ -38,7 +38,7 @@ def few_numbers(monkeypatch):
 
 @pytest.mark.parametrize("who", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], ["a", "b", "c", "d", "e"]])
 def test_more_users_than_numbers_are_rejected(few_numbers, who):
-    """More users would repeat codes, so two users would be treated as one."""
+    """With more users than numbers, a code would repeat, so two users would be treated as one."""
     table = pl.DataFrame({"who": who, "what": ["tea"] * 5})
     few_numbers(5)
     assert read_engine(table, user="who", items="what").user_key.size == 5
@@ -87,7 +87,7 @@ def test_more_phrases_than_numbers_are_rejected(few_numbers, monkeypatch, bounde
 
 
 def test_more_released_grams_than_ranks_are_rejected(few_numbers):
-    """More released grams than 32-bit ranks are rejected."""
+    """The ranks of released grams are 32-bit numbers, which limits the number of these grams."""
     walk = corpus_of([[list("abcde")]]).length_walk()
     few_numbers(4)
     with pytest.raises(InputError, match="phrases of one length cannot be numbered"):

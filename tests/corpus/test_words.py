@@ -97,7 +97,7 @@ TEXTS = st.one_of(
 @given(texts=st.lists(TEXTS, max_size=8))
 @settings(max_examples=300)
 def test_any_text_is_split_like_the_reference(texts):
-    """The kernel equals the reference implementation for any Unicode text, including texts that take the slow path."""
+    """The kernel equals the reference implementation for any Unicode text, including texts on the slow path."""
     assert cut(texts) == [naive_corpus.words(text) for text in texts]
 
 

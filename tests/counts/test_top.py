@@ -47,7 +47,7 @@ def farthest(users, release, extra):
 
 
 @given(users=written_users(), grams=GRAMS, extra=written_users(users=1))
-def test_one_user_moves_every_count_by_at_most_one_and_upwards(release_of, users, grams, extra):
+def test_one_user_increases_every_count_by_at_most_one(release_of, users, grams, extra):
     """One user increases every count by at most one, as the bound on picks assumes. The test uses the real walks."""
     release = release_of(grams)
     moved = counted([*users, extra[0]], release) - counted(users, release)
@@ -111,7 +111,7 @@ def test_listed_and_unlisted_parts_share_no_noise(release_of):
 
 
 def test_a_ranking_is_written_as_tables():
-    """Rows are in order, keys keep their types, and places have another name if there is a key column `place`."""
+    """Rows are in order, keys keep their types, and the column of places is renamed if a key column has its name."""
     rows = {"who": list(range(9000)), "place": [7] * 6000 + [5] * 3000}
     corpus = read_engine(pl.DataFrame(rows), user="who", items="place")
     keys = vp.papers.OptimalSelection().release(corpus, BUDGET)
@@ -125,7 +125,7 @@ def test_a_ranking_is_written_as_tables():
 
 
 def test_the_top_of_a_count_costs_no_budget(release_of):
-    """The grams follow from the counts."""
+    """The first grams are computed from the released counts, which is post-processing."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 3000)
     counts = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
     assert counts.top(1) == counts.to_list()[:1]

@@ -33,7 +33,7 @@ ZONES = ("UTC", "Europe/Amsterdam", "America/New_York", "Asia/Tokyo", "+05:30", 
 UNITS = ("s", "ms", "us", "ns")
 PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 REFUSED = ("text", "vocabulary", "tokenizer", "spacy", "sql")
-"""Formats that cannot contain every key, and report this."""
+"""The formats that cannot contain every key. For such keys, an error is raised."""
 
 
 def numbers(kind: pa.DataType, *values: int) -> pa.Array:
@@ -165,7 +165,7 @@ NEVER = {
 
 
 def test_every_type_of_arrow_is_tried():
-    """The list of types is complete, so a type of a new version of Arrow fails here until the list contains it."""
+    """The list of types is complete, so the test fails if a new version of Arrow has a type that is not listed."""
     ids = {name: number for name, number in vars(pa.lib).items() if name.startswith("Type_")}
     tried = {each.type.id for each in TYPES.values()}
     assert {name for name, number in ids.items() if number not in tried} <= {
@@ -437,7 +437,7 @@ def test_every_type_of_other_libraries_is_read(name):
 
 
 def test_duplicate_columns_of_a_file_are_named(tmp_path):
-    """A Parquet file with two columns of a requested name is rejected by name, in every role."""
+    """A Parquet file with two columns of a requested name is rejected, and the error contains the name."""
     table = pa.table([pa.array([1]), pa.array(["a"]), pa.array(["b"]), pa.array([1])], ["who", "what", "what", "other"])
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     for source in (table, tmp_path / "t.parquet"):
@@ -563,7 +563,7 @@ def test_a_profile_does_not_quote_a_failed_query():
 
 
 def test_decimals_beyond_plain_types_are_rejected():
-    """With a negative scale, pyarrow multiplies without a check, so it returned a different number here."""
+    """With a negative scale, pyarrow multiplies without a check, so it returned another number than this one."""
     stored = np.array([99_999_999_998_103_988_508_917_264 % 2**64, 99_999_999_998_103_988_508_917_264 >> 64], np.uint64)
     array = pa.Array.from_buffers(pa.decimal128(26, -22), 1, [None, pa.py_buffer(stored.tobytes())])
     with pytest.raises(ColumnError, match="more than 38 digits"):

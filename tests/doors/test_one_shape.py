@@ -211,7 +211,7 @@ def test_chunks_with_different_inferred_types_are_rejected(memory):
             read_engine(iter(chunks), user="who", items="what", options=vp.ReadOptions(memory=memory))
 
 
-def test_a_file_does_not_change_the_columns_of_a_profile(tmp_path):
+def test_files_with_other_columns_are_rejected_for_a_profile(tmp_path):
     """All files must have the columns of the first file, in the same order and with the same types."""
     rows = pa.table({"who": [1, 2], "city": ["a", "b"], "age": [1, 2]})
     others = [

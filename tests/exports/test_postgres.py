@@ -1,4 +1,4 @@
-"""Released keys as SQL, run by a real PostgreSQL server."""
+"""Tests of released keys as SQL, which a real PostgreSQL server runs."""
 
 import pyarrow as pa
 import pytest

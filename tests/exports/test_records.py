@@ -1,4 +1,4 @@
-"""The record for the deployments registry conforms to its schema, and the checklist contains the facts."""
+"""Tests that the record for the deployments registry conforms to its schema, and of the content of the checklist."""
 
 import copy
 

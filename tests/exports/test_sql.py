@@ -1,4 +1,4 @@
-"""Released keys as SQL, run by DuckDB and parsed in the dialects of databases that are not installed."""
+"""Tests of released keys as SQL, which DuckDB runs and the parsers of other dialects read."""
 
 import datetime as dt
 import sqlite3

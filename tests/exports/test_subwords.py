@@ -50,7 +50,7 @@ def test_unreleased_characters_are_unknown(model):
 
 
 def test_texts_are_folded_like_the_texts_of_the_release():
-    """Texts are normalized like the texts of the release. Items and words between white space are not changed."""
+    """Texts are normalized like the texts of the release. Items and whitespace-separated words are not changed."""
     made = vp.exports.to_subword_tokenizer(counted({"New": 700, "new": 5}, "whitespace"), "bpe", 512)
     assert made.encode("New").tokens == ["ĠNew"]
     assert made.encode("new").tokens != ["ĠNew"]

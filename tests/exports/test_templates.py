@@ -64,7 +64,7 @@ def rendered(text):
 @pytest.mark.parametrize("form", ["where", "select"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rendering_does_not_change_statements(dialect, form):
-    """A template engine leaves every statement unchanged, or rejects the statement."""
+    """Rendering leaves every statement unchanged. Some dialects reject the words before a statement is written."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for words in (HOSTILE, *([word] for word in HOSTILE)):
         try:

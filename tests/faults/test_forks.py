@@ -86,7 +86,7 @@ def test_polars_in_a_fork_is_rejected_if_the_parent_used_it(tmp_path, kind, way)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["jsonl", "csv"])
 def test_csv_and_json_lines_are_rejected_in_a_fork(tmp_path, kind):
-    """Sources that polars reads, such as CSV and JSON lines, are rejected."""
+    """Sources that polars reads, such as CSV and JSON lines, are rejected in a fork of a process that used polars."""
     assert outcome(tmp_path, kind, "fork") == "refused"
 
 

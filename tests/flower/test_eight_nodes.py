@@ -158,7 +158,7 @@ def test_sent_text_is_found_in_the_database_of_the_server(ran):
 
 
 def test_every_folder_of_a_run_is_deleted_and_every_ledger_has_one_entry(ran):
-    """The killed node keeps its folder until it expires, and the node that never voted has no ledger."""
+    """The exceptions are the folder of the killed node, which has not expired, and the node that was never charged."""
     folder, _ = ran
     for number in range(NODES):
         state = folder / "nodes" / f"state{number}"

@@ -1,8 +1,8 @@
 """Tests of a real federation, a SuperLink and four SuperNodes as separate processes on loopback.
 
 The results are compared with the simulation. Several runs share the nodes at the same time, and each test waits for its
-run. The run config contains the faults of the nodes and the server in a run. The rest of their code is the code that
-users run.
+run. The run config determines the faults of the nodes and the server. Apart from these faults, the nodes and the server
+run the same code as for users.
 """
 
 import json

@@ -19,7 +19,7 @@ def test_repeated_imports_return_the_app_and_not_a_module():
         import voxpop_flower.serving  # noqa: F401
 
 
-def test_other_names_are_errors():
+def test_other_names_raise_an_attribute_error():
     """A name that is not an app raises an AttributeError, as in any module."""
     import voxpop_flower
 

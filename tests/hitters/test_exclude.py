@@ -67,7 +67,7 @@ def test_a_corpus_of_only_the_voted_words_gives_the_same_votes(users, words, alp
 
 @given(USERS, st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2), st.integers(0, 3))
 def test_a_corpus_of_only_the_voted_phrases_gives_the_same_votes(users, phrases, seed):
-    """Documents of tokens also cast the same votes. A list of tokens excludes the document that equals it."""
+    """The votes for documents of tokens are also the same. A list of tokens excludes the document that equals it."""
     rules, secret = rules_of("tokens"), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", tokens="what")
     exclude = PublicList.of(map(tuple, phrases))

@@ -48,7 +48,7 @@ def unlike_words(count: int, length: int) -> list[str]:
 @pytest.mark.parametrize("unit", [1, 2, 3, 4, "auto"])
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
 def test_common_words_are_found_and_rare_words_are_not(unit, alphabet):
-    """Words with 400 users are released in the order of their bytes, but no word with one user is."""
+    """Words with 400 users are released in the order of their bytes, but words with one user are not."""
     corpus = corpus_of({"sun": 400, "star": 400, "sunny": 400, "ü": 400}, spare=300)
     hitters = vp.HeavyHitters(max_length=10, unit=unit, alphabet=alphabet)
     release = hitters.release(corpus, BUDGET)

@@ -134,8 +134,8 @@ def some_gaps(rng, size, cap):
     if kind == 1:
         gaps = np.full(size, int(2.0 ** rng.uniform(4, BITS)))
     else:
-        # f wide = cap except for the last bits, because the squares of the other gaps add up to the remainder of 1 /
-        # cap^2.
+        # The scaled widest gaps equal the cap except for the last bits, because the squares of the other gaps add
+        # up to the remainder of 1 / cap^2.
         missing = square - full + rng.uniform(-2, 2) * 2.0**-53 * square
         gaps = np.full(size, int(wide * sqrt(max(missing, 0.0) / (size - full))))
     gaps[:full] = wide
@@ -176,7 +176,7 @@ def test_the_error_of_a_capped_step_is_at_most_the_charged_error(record_property
 
 
 def test_the_charge_of_a_cap_equals_the_bound_of_the_proof():
-    """A cap c costs 32 * 2^-53 / c more than no cap. A search finds only smaller errors, so it cannot prove it."""
+    """A cap c costs 32 * 2^-53 / c more than no cap. A search cannot prove this, because it finds smaller errors."""
     setting = RuleSetting(100, 2, BITS, UNIT)
     without = PolicyGaussian().step_error(setting)
     for cap, more in ((ONE_CAP, 0.0), *((lattice(weight), 32 * 2.0**-53) for weight in (0.9, 0.5, 0.06))):

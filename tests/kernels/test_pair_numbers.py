@@ -171,7 +171,7 @@ def test_positions_of_grouped_users_are_compacted(users, renamed, data):
 
 @given(ids=IDS, data=st.data())
 def test_moved_ranges_equal_slices_even_if_they_overlap(ids, data):
-    """Ranges that overlap are moved down correctly."""
+    """Ranges are moved to lower positions correctly even if they overlap."""
     target, begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(ids))] * 3)))
     found = np.array(ids, np.int32)
     move_down(found, begin, end, target)

@@ -38,7 +38,7 @@ def account(path):
 
 @pytest.fixture(scope="module")
 def corpus():
-    """Return a corpus of 500 users. Half of them have each of two words."""
+    """Return a corpus of 500 users and two words. Each word has half of the users."""
     return vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
 
 

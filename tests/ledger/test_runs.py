@@ -353,7 +353,7 @@ def test_the_largest_epsilon_fits_and_a_larger_epsilon_does_not(account):
 
 
 def test_a_reserve_of_too_many_releases_is_detected(account):
-    """A forged number of releases does not fill the memory, even under a correct checksum."""
+    """A forged number of releases is rejected before it fills the memory, even with a correct checksum."""
     account.charge(ONCE, "x")
     with storage.changing(account.path) as datasets:
         datasets["posts"]["entries"][0]["times"] = 2**40

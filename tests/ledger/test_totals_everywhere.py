@@ -142,7 +142,7 @@ def test_the_command_prints_the_total(account, table, tmp_path, capsys):
 
 
 def test_a_full_reserve_is_within_the_budget(account):
-    """The sum of deltas is less than the budget, so at that delta the composition exceeds epsilon."""
+    """At the sum of the deltas, the composition exceeds epsilon, so the total uses the delta of the budget."""
     plan = vp.Items().plan(vp.Budget(0.5, 1e-8))
     most = _full_reserve(account, plan)
     assert most > 40
