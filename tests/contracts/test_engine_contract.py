@@ -35,8 +35,8 @@ HOLDERS = [
     for each in vars(module).values()
     if isinstance(each, type) and each.__module__ == module.__name__ and each.__name__ not in ("_Scratch", "Summary")
 ]
-"""All classes of the local engine except two. The repr of the dataclass `_Scratch` contains the marker of one thread. `Summary` is the private text that the owner of
-the data requested.
+"""All classes of the local engine except two. The repr of the dataclass `_Scratch` contains the marker of one thread.
+`Summary` is the private text that the owner of the data requested.
 """
 
 
