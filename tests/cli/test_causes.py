@@ -58,7 +58,7 @@ def error_of(ran):
 )
 @pytest.mark.usefixtures("posts")
 def test_each_cause_has_its_own_exit_code(voxpop, change, code, cause):
-    """Each cause has its exit code, and nothing is charged."""
+    """The exit code and the JSON object depend on the cause of an error, and nothing is charged."""
     call = list(CALL)
     if change[0] in call:
         call[call.index(change[0]) + 1] = change[1]

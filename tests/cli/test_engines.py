@@ -11,7 +11,7 @@ import pytest
         (["--partitions", "3"], "Add --engine spark"),
     ],
 )
-def test_wrong_engines_are_rejected(voxpop, options, message):
+def test_wrong_engine_options_are_rejected(voxpop, options, message):
     call = ["items", "a.csv", "--user", "u", "--items", "i", "--epsilon", 1, "--delta", 1e-6, "-o", "out"]
     assert message in voxpop(*call, *options).complaint
     sequences = [

@@ -16,7 +16,7 @@ def test_the_version_is_printed(voxpop):
     assert voxpop("--version") == (0, f"voxpop {package.__version__}\n", "")
 
 
-def test_no_arguments_show_help(voxpop):
+def test_a_call_without_arguments_lists_the_commands(voxpop):
     """`voxpop` without arguments exits with code 2 and lists the commands."""
     code, _, err = voxpop()
     assert code == 2
@@ -125,7 +125,7 @@ def test_a_closed_output_pipe_is_not_an_error():
 
 @pytest.mark.parametrize(("arguments", "code"), [(["--version"], 0), (["items"], 2), (["show", "nowhere"], 2)])
 def test_the_process_ends_with_the_code_of_the_command(arguments, code, tmp_path):
-    """`python -m voxpop.cli` exits immediately after writing all output."""
+    """`python -m voxpop.cli` writes all output and exits with the code of the command."""
     call = [sys.executable, "-m", "voxpop.cli", *arguments]
     done = subprocess.run(call, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == code

@@ -77,7 +77,7 @@ def test_a_seeded_release_is_reproducible_and_marked(voxpop, posts, tmp_path):
 
 
 def test_several_files_are_read_as_one_table(voxpop, tmp_path):
-    """Several files are read as one table, and lists of items and of tokens work like text."""
+    """Several files are read as one table, and its lists can be items or tokens."""
     for number in (0, 1):
         users = range(number * 300, number * 300 + 300)
         frame = pl.DataFrame({"who": users, "what": [["Tea", "milk, oat"]] * 300})

@@ -47,7 +47,7 @@ def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
 
 
 def test_every_item_is_drawn_equally_often():
-    """If 6,000 users draw 2 of 6 items, each item is drawn 2,000 times, up to 8 deviations of 37.
+    """If 6,000 users draw 2 of 6 items, each item is drawn 2,000 times, within 8 standard deviations of 37.
 
     The probability of a false alarm is below 1e-14.
     """

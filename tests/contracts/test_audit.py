@@ -89,7 +89,7 @@ probabilities are compared."""
     ids=["items", "heavy-hitters", "ngrams", "memory", "top", "profile"],
 )
 def test_no_case_exceeds_the_claim_and_the_worst_are_close(mechanism, trials, record_property):
-    """The cases run on the real release path, with fresh secrets."""
+    """The cases run real releases with fresh secrets."""
     look_at([examine(case, trials, ERROR) for case in CASES[mechanism]()], record_property)
 
 

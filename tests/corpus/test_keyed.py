@@ -181,7 +181,7 @@ def test_floats_and_values_of_different_types_are_rejected(tmp_path):
 
 
 def test_an_empty_release_has_no_types(tmp_path):
-    """One user's row can determine the type of a column of Python values. The release is the same without this row."""
+    """An empty release is the same with and without the only row that determines the type of a column."""
     plan = vp.Items(max_items_per_user=1).plan(vp.Budget(1, 1e-8))
     rows = [{"who": number, "day": None} for number in range(9)]
     one, other = (

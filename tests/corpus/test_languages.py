@@ -65,7 +65,7 @@ def test_words_from_a_dictionary_are_marked():
 
 
 def test_kinds_follow_the_names_of_characters():
-    """Unicode names show which characters are Hebrew, Hangul or of scripts without spaces."""
+    """The kinds agree with Unicode names, which show the characters of Hebrew, Hangul and scripts without spaces."""
     codes = [code for code in range(0x30000) if unicodedata.category(chr(code))[0] in "LMN"]
     visible = [chr(code) for code in codes if not naive_corpus.is_invisible(chr(code))]
     assert len(visible) > 100_000

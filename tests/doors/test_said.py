@@ -42,8 +42,8 @@ def test_a_full_ledger_raises_an_error_with_an_explanation(tmp_path):
     assert "mu squared" not in said
 
 
-def test_the_audit_lists_all_its_arguments(capsys):
-    """The list includes the argument that runs all audits."""
+def test_the_error_for_an_unknown_audit_lists_all_arguments(capsys):
+    """The error for an unknown audit lists all arguments, including the argument that runs all audits."""
     assert main(["audit", "foo"]) == 2
     said = capsys.readouterr().err
     assert all(f'"{name}"' in said for name in ("items", "ngrams", "heavy-hitters", "sequences", "top", "all"))

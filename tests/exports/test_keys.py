@@ -73,7 +73,7 @@ def test_the_condition_filters_duckdb_relations():
     assert sorted(row for (row,) in kept.select("row").fetchall()) == [0, 3, 4]
 
 
-def test_categories_and_slices_are_read(keys):
+def test_categories_and_slices_are_filtered(keys):
     """Categories, enums and sliced tables are compared by their values."""
     words = FRAME.select("row", word=pl.col("word").cast(pl.Categorical)).slice(1)
     assert rows_of(vp.exports.filter(keys, words, "word")) == [3, 4, 5]
@@ -82,7 +82,7 @@ def test_categories_and_slices_are_read(keys):
     assert rows_of(vp.exports.filter(keys, FRAME.to_arrow().slice(3), "gram")) == []
 
 
-def test_chunked_tables_are_read(keys):
+def test_chunked_tables_are_filtered(keys):
     """Tables of several chunks and of one chunk give the same rows."""
     table = pa.concat_tables([FRAME.to_arrow()] * 2)
     for column, rows in KEPT.items():

@@ -23,7 +23,7 @@ def by_hand(release, text):
     return [grams[gram] for gram in release]
 
 
-def test_words_of_every_language_are_split(released):
+def test_words_of_every_language_are_counted(released):
     """Every word of 69 languages is counted in the text that contains it."""
     texts = [*SENTENCES.values(), *SIGNS]
     release = released({(word,) for text in texts for word in Cutter("words")(text)})
@@ -57,7 +57,7 @@ def test_names_are_kept_by_pickling(phrases):
     assert vectorizer.transform(["thank you"]).sum() == 3
 
 
-def test_items_with_spaces_are_written(released):
+def test_items_with_spaces_are_counted_as_a_whole(released):
     """Items of lists are counted as a whole, even if they contain spaces."""
     items = released([("New York",), ("tea, green",), ("York",)])
     counted = vp.exports.to_count_vectorizer(items, tokenizer=None).transform(

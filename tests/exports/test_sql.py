@@ -159,7 +159,7 @@ def test_sqlite_keeps_no_row_of_another_number():
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "bigquery", "snowflake", "spark", "tsql"])
 def test_times_with_microseconds_are_written(dialect):
-    """These dialects keep microseconds."""
+    """Times contain microseconds in the dialects that keep them."""
     assert "05:56:00.25" in vp.exports.to_sql(keys_of(pa.table({"key": [WHOLE, FINE]})), dialect)
 
 

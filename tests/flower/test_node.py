@@ -353,7 +353,7 @@ def test_votes_beyond_the_budget_are_rejected(node):
 
 @pytest.mark.parametrize("stage", ["masked", "shares", "unmasking"])
 def test_a_later_stage_without_the_first_is_rejected(node, stage):
-    """A run begins with the first stage of a round."""
+    """A message of a later stage is rejected, because a run begins with the first stage of a round."""
     reply = node.send({"stage": stage, "number": 0, "nodes": ["7"], "letters": [b""]}, secure=True)
     assert dict(reply.content["votes"]) == {}
 

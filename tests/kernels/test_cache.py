@@ -75,8 +75,8 @@ def test_without_the_stamp_of_voxpop_the_edit_would_be_missed(kernels):
 @pytest.mark.jit
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"VOXPOP_JIT_CACHE": "0"}, {"NUMBA_DISABLE_JIT": "1"}], ids=str)
-def test_draws_are_the_same_without_a_cache(kernels, settings):
-    """Without the cache, the draws agree and no cache file is written."""
+def test_symbols_are_drawn_without_a_cache(kernels, settings):
+    """Without the cache, symbols are drawn and no cache file is written."""
     settings = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0", **settings}
     symbols, hits = drawn(kernels, **settings)
     assert hits == 0
@@ -185,7 +185,7 @@ def test_the_folder_in_numba_cache_dir_is_used(kernels, tmp_path):
 @pytest.mark.jit
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_kernels_are_compiled_despite_a_full_disk_or_damaged_files(kernels):
-    """Code that cannot be kept is compiled, and damaged files are not loaded."""
+    """Code that cannot be cached is compiled by each process, and damaged cache files are not loaded."""
     settings = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     full = "import numba.core.caching as c\ndef full(*_): raise OSError(28, 'No space left on device')\n"
     full += "c.IndexDataCacheFile.save = full\n"

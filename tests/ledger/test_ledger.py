@@ -51,7 +51,7 @@ def python(program, *arguments, **options):
 
 
 def test_releases_are_charged(account, corpus):
-    """All mechanisms and counts accept the account, and each entry names its mechanism."""
+    """Releases of items, counts and heavy hitters are charged, and each entry names its mechanism."""
     words = vp.Items(max_items_per_user=2).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account)
     vp.HeavyHitters(max_length=5).release(corpus, vp.Budget(0.5, 1e-8), ledger=account)
@@ -436,7 +436,7 @@ def test_a_spend_that_claims_less_than_its_pair_is_rejected(account):
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_the_spend_of_every_plan_fits(account, name):
+def test_the_spend_of_every_plan_is_accepted(account, name):
     """The spend of every private plan is consistent with the guarantee, so the ledger accepts the plan."""
     guarantee = PLANS[name].guarantee
     if guarantee.private:
@@ -468,7 +468,7 @@ def test_seeds_and_ledgers_exclude_each_other(account, corpus):
     assert account.entries == []
 
 
-def test_names_and_budgets_are_checked(path):
+def test_invalid_names_and_budgets_are_rejected(path):
     """Invalid names and budgets raise errors before a file is created."""
     for name, budget in (("", BUDGET), (3, BUDGET), ("x", 3.0)):
         with pytest.raises(InputError):
