@@ -1,6 +1,6 @@
 """Tests of the built documentation in a real browser. No content is cut off at any width.
 
-The tests require a run of `make docs`. The variable VOXPOP_SITE can name another folder.
+Run `make docs` before these tests. The variable VOXPOP_SITE can name another folder.
 """
 
 import os

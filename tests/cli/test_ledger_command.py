@@ -91,7 +91,7 @@ def test_counts_are_also_returned_again(voxpop, shop):
 
 
 def test_a_run_needs_a_ledger(voxpop, shop):
-    """A run needs a ledger, because nothing else would record the run."""
+    """The option `--run-id` is rejected without a ledger, because the ledger records the run."""
     call = ["items", "posts.parquet", *COLUMNS, *BUDGET, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
     assert "--run-id names an entry of a ledger" in voxpop(*call).complaint
 

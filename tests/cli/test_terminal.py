@@ -183,7 +183,7 @@ def test_the_borders_of_tokens_are_shown(voxpop, tmp_path):
 
 
 def test_plain_text_is_shown_unchanged_and_controls_are_escaped():
-    """Letters of all scripts, emoji and line feeds do not change. Tabs, other controls and invisible characters do."""
+    """Letters of all scripts, emoji and line feeds do not change. Other control characters are escaped."""
     assert shown("čaj 茶 ☕\nنص") == "čaj 茶 ☕\nنص"
     assert shown("a\tb\u2028\u00ad\ud800") == "a\\tb\\u2028\\xad\\ud800"
 

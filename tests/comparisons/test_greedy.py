@@ -42,7 +42,7 @@ def test_the_kernel_equals_plain_loops(users, cutoff):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0), data=st.data())
 def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
-    """The change is measured in l1 and in whole units. No item weighs less with the user than without."""
+    """The change is measured in l1 and in whole units. The user decreases the weight of no item."""
     extra = data.draw(st.integers(0, len(users) - 1))
     change = poured(users, cutoff) - poured([user for i, user in enumerate(users) if i != extra], cutoff)
     assert (change >= 0).all()

@@ -112,7 +112,7 @@ def test_a_chain_samples_from_its_counts():
 def test_a_prefix_tree_without_noise_equals_the_data():
     """With a huge epsilon, the tree contains each sequence as often as it occurs.
 
-    Longer sequences are cut at its height.
+    Longer sequences are truncated to the height of the tree.
     """
     sequences = [[0, 1]] * 300 + [[0]] * 200 + [[2, 2, 2, 2]] * 100
     tree = release_prefix_tree(marked(sequences), 4, 3, Fraction(10**6), Secret.from_seed(0))

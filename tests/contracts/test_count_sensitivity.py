@@ -48,7 +48,7 @@ def search(pairs=250):
 
 @pytest.mark.jit
 def test_no_user_moves_the_counts_further_than_planned():
-    """Hundreds of pairs of neighbours are within the sensitivity, and the worst pair is close to it."""
+    """For hundreds of pairs of neighbours, the largest change is at most the sensitivity and close to it."""
     assert 0.98 < search() <= 1.0
 
 

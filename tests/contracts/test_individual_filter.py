@@ -133,7 +133,7 @@ def is_found(bound, pairs=PAIRS):
 
 @pytest.mark.parametrize("sharing", [Weighted(), PolicyGaussian()])
 def test_no_neighbours_differ_by_more_than_the_cap(sharing):
-    """All votes, measurements and second-chance passes of hundreds of pairs are within the cap.
+    """For hundreds of pairs, the total over all votes, measurements and second-chance passes is at most the cap.
 
     The worst pair is close to it.
     """

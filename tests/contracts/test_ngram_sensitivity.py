@@ -139,7 +139,7 @@ def test_the_search_detects_grams_that_are_counted_once_per_occurrence(monkeypat
 
 @pytest.mark.slow
 def test_the_search_detects_candidates_that_depend_on_private_support(monkeypatch):
-    """The mutant prunes pairs with few users, like a frequency cut before voting."""
+    """The mutant removes pairs with few users before the vote."""
     real = levels_module.number_pairs
 
     def thrifty(ids, partners, offset, begin, end, need, estimates, most):

@@ -120,7 +120,7 @@ def test_keys_of_several_columns_keep_their_types(tmp_path):
 
 
 def test_lists_of_typed_items_are_read():
-    """The values in lists are items. Nulls in lists are not."""
+    """The values in lists are items. Nulls in lists are ignored."""
     table = pl.DataFrame({"who": range(300), "days": [[DAY, None], None, [DAY, DAY]] * 100})
     keys = vp.Items(max_items_per_user=1).release(read_engine(table, user="who", items="days"), BUDGET)
     assert keys.to_list() == [DAY]

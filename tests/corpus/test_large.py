@@ -38,7 +38,7 @@ def test_size_limits_of_methods_do_not_change_a_release(texts, monkeypatch):
 @pytest.mark.parametrize("at_once", [1, 2, 1 << 20])
 @pytest.mark.parametrize("weights", [[0, 3, 0, 0, 4, 0, 5], [1, 2, 0, 4, 5, 6, 7], [0, 0], [1], []])
 def test_only_names_with_weight_remain(weights, at_once, monkeypatch):
-    """Only names with weight remain, whether few or nearly all have weight, and for parts of any size."""
+    """The cases are few or nearly all names with weight, and parts of any size."""
     monkeypatch.setattr(weighing, "_NAMES_AT_ONCE", at_once)
     names = np.arange(len(weights)) * 10
     held = [(name, weight) for name, weight in zip(names.tolist(), weights, strict=True) if weight]

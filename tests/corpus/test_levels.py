@@ -146,7 +146,7 @@ def walk_two(corpus):
 
 
 def test_a_mapped_corpus_gives_the_same_weights(tmp_path):
-    """The walk reads pages again that it has returned to the system, and gives the same weights."""
+    """The weights are the same, although the walk returns pages to the system and reads them again."""
     corpus = corpus_of([[["a", "b", "a"]], [["b", "a"]]] * 50)
     corpus.save(tmp_path / "corpus")
     assert walk_two(load_engine(tmp_path / "corpus")) == walk_two(corpus)

@@ -113,7 +113,7 @@ def test_expressions_of_ibis_are_read(table, reads_alike):
 
 
 def test_database_cursors_are_read(table):
-    """The sources are cursors of Python's DB-API and of ADBC."""
+    """The source is a cursor of Python's DB-API, which must have executed a query."""
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table t (who integer, body text)")
         connection.executemany("insert into t values (?, ?)", table.select("who", "body").rows())

@@ -26,7 +26,7 @@ def rows_of(connection, query):
 
 
 def test_a_condition_keeps_the_released_words(connection):
-    """A condition keeps exactly the released words, which contain any characters, and a query returns them."""
+    """A condition keeps exactly the released words, and a query returns them. The words contain special characters."""
     with connection.cursor() as cursor:
         cursor.adbc_ingest("words", pa.table({"word": [*NASTY, "not released", None]}), mode="create")
     release = words_of(NASTY)

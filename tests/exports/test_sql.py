@@ -52,7 +52,7 @@ def words_of(words):
 @given(words=st.sets(st.sampled_from(NASTY) | st.text("'\\\"`;-\n $%{", max_size=5), max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_duckdb_runs_the_query(words):
-    """A condition keeps exactly the released words, which contain any characters, and a query returns them."""
+    """A condition keeps exactly the released words, and a query returns them. The words contain any characters."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     table = pa.table({"word": [*NASTY, *words]})
     release, connection = words_of(words), duckdb.connect()
@@ -138,7 +138,7 @@ NANOSECOND = pa.array([1], pa.timestamp("ns"))
     ],
 )
 def test_keys_that_a_database_compares_inexactly_are_rejected(values, dialects):
-    """A statement would also keep other rows, because the database cuts times, rounds numbers or folds strings."""
+    """A statement would also keep other rows, because the database truncates times, rounds numbers or ignores case."""
     release = keys_of(pa.table({"key": values}))
     for dialect in dialects:
         for form in ("where", "select"):

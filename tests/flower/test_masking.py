@@ -94,7 +94,7 @@ def test_lost_nodes_are_excluded_or_the_round_is_aborted(count, data):
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_one_of_four_may_be_lost_at_each_stage(stage):
+def test_one_of_four_nodes_may_be_lost_at_any_stage(stage):
     """Three of four nodes are enough at every stage, but two nodes are not."""
     nodes = Nodes(4, {3: stage})
     kept = [vector for number, vector in nodes.vectors.items() if number != 3 or stage == "unmasking"]

@@ -110,7 +110,7 @@ def test_public_words_are_sent_to_the_nodes_and_recorded(tmp_path, config):
 
 
 def test_the_server_charges_its_ledger_before_the_first_message(tmp_path, config):
-    """The ledger entry is finished with the release. A run beyond the budget sends nothing to nodes."""
+    """After the release, the ledger entry is finished. A run beyond the budget sends nothing to nodes."""
     ledger = vp.Ledger(tmp_path / "team.ledger")
     account = ledger.open("words", vp.Budget(1.5, 1e-4), create=True)
     given = {"ledger": str(tmp_path / "team.ledger"), "dataset": "words"}

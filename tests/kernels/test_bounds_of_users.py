@@ -88,7 +88,7 @@ def test_lengths_of_runs_equal_plain_loops(users, wanted):
 @pytest.mark.parametrize("weighting", ["policy-gaussian", "weighted"])
 @pytest.mark.parametrize("limit", [3, 6, 20])
 def test_the_distance_of_neighbours_is_at_most_the_bound_of_the_user(weighting, limit):
-    """On thousands of pairs, the distance is at most the user's bound, for any bounds of other users.
+    """For thousands of pairs and any bounds of other users, the distance is at most the user's bound.
 
     The worst pair is close to it.
     """

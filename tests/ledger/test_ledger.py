@@ -293,7 +293,7 @@ def test_a_truncated_ledger_is_detected(account, path):
 
 
 def test_a_shared_ledger_keeps_its_mode(account, path):
-    """A charge keeps the mode, the group and the file itself, so that a team can share it."""
+    """A charge does not replace the file or change its mode and group, so a team can share the file."""
     path.chmod(0o660)
     before = path.stat()
     account.charge(ONCE, "x")
