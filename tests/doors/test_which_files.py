@@ -107,7 +107,7 @@ BLANK = {"nothing": b"", "a mark": b"\xef\xbb\xbf", "blank lines": b"\n\r\n \n",
 @pytest.mark.parametrize("content", BLANK.values(), ids=BLANK)
 @pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz", "t.tsv.bz2", "t.jsonl", "t.json", "t.ndjson.gz"])
 def test_empty_files_are_rejected(tmp_path, name, content):
-    """An empty file is rejected, because failed jobs leave such files. A header without rows or an empty array is read."""
+    """An empty file is rejected, because failed jobs leave such files. A table without rows is read."""
     packed = {"gz": gzip.compress, "bz2": bz2.compress}.get(name.rpartition(".")[2], bytes)
     (tmp_path / name).write_bytes(packed(content))
     for source in (tmp_path / name, tmp_path, io.BytesIO((tmp_path / name).read_bytes())):
