@@ -1,7 +1,7 @@
 """Fixtures and the sources of randomness of the test suite.
 
-By default every run is the same, because hypothesis derives the examples from the tests, and secrets are numbered. With
-`--hypothesis-seed`, a run has new examples and new secrets.
+By default, every run is the same, because hypothesis derives the examples from the tests, and secrets are numbered.
+With `--hypothesis-seed`, a run has new examples and new secrets.
 """
 
 import gc
@@ -28,17 +28,17 @@ from voxpop.privacy import composition, cumulative
 from voxpop.privacy.secret import Secret
 
 if numba.config.DISABLE_JIT:
-    # 64-bit hashes overflow on purpose. If kernels run as Python, each product would look up the filter that ignores
+    # 64-bit hashes overflow on purpose. If kernels run as Python, each overflow would look up the filter that ignores
     # the warning, which takes three times as long as the rest. numpy has this setting per thread.
     np.seterr(over="ignore")
     threads.ThreadPoolExecutor = partial(ThreadPoolExecutor, initializer=partial(np.seterr, over="ignore"))
 
 
 def once(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the same function of numbers, which computes each result once per process.
+    """Return a version of a function that computes each result only once per process.
 
     Hundreds of tests plan for the same few budgets and print the plans. The key contains every argument, so no test
-    gets a result for other numbers. No test replaces a part of these functions.
+    gets a result for other numbers. No test patches anything that these functions call.
     """
     known: dict[object, Any] = {}
 
@@ -75,12 +75,12 @@ MODULE = [""]
 
 
 def numbered_secret(cls: type[Secret]) -> Secret:
-    """Return a secret that follows from the file of the test and the number of secrets that the test drew before."""
+    """Return a secret that depends only on the file of the test and the number of secrets that the test drew before."""
     return cls(hashlib.sha256(f"{MODULE[0]} {next(NUMBERS)}".encode()).digest(), private=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the run the same everywhere unless a seed of generated examples is given."""
+    """Make every run the same unless a seed for generated examples is given."""
     if config.getoption("hypothesis_seed", None) is None:
         Secret.fresh = classmethod(numbered_secret)
     else:
@@ -88,7 +88,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exclude everything that exists before the first test from garbage collection, which would visit it each time."""
+    """Exclude all objects that exist before the first test from garbage collection, which would visit them again."""
     gc.collect()
     gc.freeze()
 
@@ -116,9 +116,9 @@ def data_dir() -> Path:
 def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace fresh secrets with a sequence of distinct secrets, which is the same in every run.
 
-    Tests use this if they name items in a release without a seed. Weights are three standard deviations above a
-    threshold, so a given frequent item is missing from one release in 700. With a seed of examples, all other tests
-    draw other secrets.
+    Tests use this fixture if they expect particular items in a release without a seed. Weights are three standard
+    deviations above a threshold, so a given frequent item is missing from one release in 700. With `--hypothesis-seed`,
+    all other tests draw new secrets.
     """
     numbers = itertools.count()
 
@@ -129,11 +129,14 @@ def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 FEW_SESSIONS = {"queries.MODELS": 4, "queries.SESSIONS": 2000, "queries.SESSIONS_EACH": 100, "constants.FITTED": 1000}
-"""Queries of a model draw a million sessions for the intervals that tests/sequences checks."""
+"""Smaller numbers of sessions.
+
+By default, queries draw a million sessions for the intervals that tests/sequences checks.
+"""
 
 
 def draw_few_sessions(patch: pytest.MonkeyPatch) -> None:
-    """Replace the numbers of sessions until the patch ends."""
+    """Reduce the numbers of sessions until the patch ends."""
     for name, number in FEW_SESSIONS.items():
         patch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
 
@@ -154,7 +157,7 @@ def few_sessions() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="module")
 def less_without_the_jit(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Draw few sessions, and choose cutpoints from few `PRICES`, because kernels in Python are slow."""
+    """Without compiled kernels, draw few sessions and use few `PRICES`, because kernels are slow in Python."""
     with pytest.MonkeyPatch.context() as patch:
         if numba.config.DISABLE_JIT:
             request.getfixturevalue("few_sessions")

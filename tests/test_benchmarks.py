@@ -1,4 +1,4 @@
-"""Each result has one declaration, a stamp and an age. Interrupted benchmarks continue."""
+"""Tests of benchmark results. Each result has one declaration and a stamp, and interrupted benchmarks can continue."""
 
 import subprocess
 import sys
@@ -68,8 +68,8 @@ def repository(tmp_path, monkeypatch):
     return made
 
 
-def test_commits_that_change_no_dependency_keep_a_result_up_to_date(repository):
-    """Changes of comments, docstrings, descriptions of plans, pages and `support` do not make a result old."""
+def test_results_remain_up_to_date_if_no_dependency_changes(repository):
+    """Changes to comments, docstrings, descriptions of plans, pages and `support` do not make a result old."""
     assert repository.reasons() == []
     repository.commit(
         **{
@@ -82,8 +82,8 @@ def test_commits_that_change_no_dependency_keep_a_result_up_to_date(repository):
     assert repository.reasons() == []
 
 
-def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
-    """Moved code does not count if its new file is also a dependency of the result. A change during the move counts."""
+def test_results_remain_up_to_date_if_code_moves_between_dependencies(repository):
+    """Moved code does not make a result old if its new file is also a dependency. However, a changed copy does."""
     function = "def half(number: int) -> float:\n    return number / 2\n"
     repository.commit(**{"src/voxpop/privacy.py": "DELTA = 2\nOTHER = 7\n" + function})
     repository.measure()
@@ -94,8 +94,8 @@ def test_code_that_moves_or_is_deleted_keeps_a_result_up_to_date(repository):
     assert "kernels/half.py changed" in repository.reasons()[0]
 
 
-def test_methods_are_compared_one_by_one(repository):
-    """A renamed method and a description of a plan do not count. The fields and the code of all other methods do."""
+def test_methods_are_compared_separately(repository):
+    """A renamed method and a description of a plan do not make a result old, but changed fields and changed code do."""
     code = "class Plan:\n    size: int\n\n    def half(self):\n        return self.size / 2\n"
     repository.commit(**{"src/voxpop/privacy.py": code})
     repository.measure()
@@ -107,8 +107,8 @@ def test_methods_are_compared_one_by_one(repository):
         assert "privacy.py changed" in repository.reasons()[0]
 
 
-def test_marks_of_proved_functions_keep_a_result_up_to_date(repository):
-    """The decorator `proved` returns its function unchanged. Other decorators are code."""
+def test_results_remain_up_to_date_if_a_function_is_marked_as_proved(repository):
+    """The decorator `proved` returns its function unchanged, so it does not make a result old. Other decorators do."""
     code = "def half(number):\n    return number / 2\n"
     repository.commit(**{"src/voxpop/privacy.py": code})
     repository.measure()
@@ -118,8 +118,8 @@ def test_marks_of_proved_functions_keep_a_result_up_to_date(repository):
     assert "privacy.py changed" in repository.reasons()[0]
 
 
-def test_texts_of_errors_keep_a_result_up_to_date(repository):
-    """The condition of an error is code. Its text, the types of variables, and pages are not."""
+def test_results_remain_up_to_date_if_an_error_message_changes(repository):
+    """Changed error messages, annotations and pages do not make a result old. A changed condition of an error does."""
     code = "def half(number):\n    if number > 5:\n        raise ValueError('use at most 5')\n    return number\n"
     repository.commit(**{"src/voxpop/privacy.py": code})
     repository.measure()
@@ -135,8 +135,11 @@ def test_texts_of_errors_keep_a_result_up_to_date(repository):
     assert "privacy.py changed" in repository.reasons()[0]
 
 
-def test_sentences_in_strings_keep_a_result_up_to_date(repository):
-    """A text of six words is for readers. A shorter string, a query and the schema of a table are code."""
+def test_results_remain_up_to_date_if_a_sentence_in_a_string_changes(repository):
+    """A string of at least six words is text for readers.
+
+    A shorter string, a placeholder and a table schema are code.
+    """
     code = "NEXT = f'The value {LIMIT} is too small. Choose a larger value.'\nPURPOSE = 'noise of round 0'\n"
     code += "SCHEMA = 'word binary, level int, weight bigint'\n"
     repository.commit(**{"src/voxpop/privacy.py": code})
@@ -149,7 +152,7 @@ def test_sentences_in_strings_keep_a_result_up_to_date(repository):
 
 
 def test_code_that_only_sequences_use_affects_no_other_result(repository):
-    """The files of sequences are in folders that all mechanisms share."""
+    """This is true even though files for sequences are in folders that all mechanisms share."""
     repository.commit(**{"src/voxpop/kernels/sequences.py": "STEPS = 1\n"})
     assert repository.reasons() == []
     declared = Benchmark(repository.declared.file, ("some",), ("kernels", "mechanisms/sequences"), 1)
@@ -167,8 +170,8 @@ def test_code_that_only_sequences_use_affects_no_other_result(repository):
         "benchmarks/baselines/other.py",
     ],
 )
-def test_a_change_of_a_dependency_makes_a_result_old(repository, path):
-    """Dependencies are packages, modules, the benchmark and imported benchmark modules, whether committed or not."""
+def test_a_changed_dependency_makes_a_result_old(repository, path):
+    """Dependencies are packages, modules, the benchmark and the benchmark modules that it imports."""
     (repository.root / path).write_text(MODULE + "CHANGED = 9\n")
     assert repository.reasons() == [f"some.md: {path} changed since {source(repository.root)['commit']:.9}"]
     before = source(repository.root)["commit"]
@@ -181,7 +184,7 @@ def test_a_change_of_a_dependency_makes_a_result_old(repository, path):
 def test_a_result_of_uncommitted_code_is_old(repository):
     """A result of uncommitted code is old even after the code is committed.
 
-    Uncommitted changes to other files do not count.
+    Uncommitted changes to other files do not make it old.
     """
     (repository.root / "src/voxpop/unrelated.py").write_text("")
     repository.measure()
@@ -194,8 +197,8 @@ def test_a_result_of_uncommitted_code_is_old(repository):
     assert "no commit has" in unsaved
 
 
-def test_a_file_without_a_stamp_and_a_commit_of_another_repository_are_old(repository):
-    """A file without a stamp, a stamp with an unknown commit, and a missing file make a result old."""
+def test_a_result_with_a_missing_stamp_or_an_unknown_commit_is_old(repository):
+    """A result is old if its file is missing, has no stamp, or has a stamp with an unknown commit."""
     path = repository.root / "benchmarks/results/some.md"
     path.write_text(path.read_text().replace(str(source(repository.root)["commit"]), "0" * 40))
     assert "not in this repository" in repository.reasons()[0]
@@ -206,7 +209,7 @@ def test_a_file_without_a_stamp_and_a_commit_of_another_repository_are_old(repos
 
 
 def test_problems_of_declarations_are_reported(repository):
-    """The runner reports two declarations, no declaration, an unused file and a missing module."""
+    """The runner reports duplicate and missing declarations, unused results and missing modules."""
     declared = repository.declared
     assert runner.problems([declared], repository.root) == []
     assert runner.problems([declared, declared], repository.root) == ["some.md: 2 benchmarks declare it"]
@@ -217,8 +220,8 @@ def test_problems_of_declarations_are_reported(repository):
     assert runner.problems([gone], repository.root)[-1].endswith("depends on src/voxpop/gone.py, which does not exist")
 
 
-def test_imports_are_followed(repository):
-    """Imports are followed through packages, without `support`."""
+def test_dependencies_include_indirect_imports(repository):
+    """Modules that a package imports are dependencies, too."""
     repository.commit(
         **{
             "benchmarks/baselines/other.py": "from benchmarks.evaluation import truth\n",
@@ -230,8 +233,8 @@ def test_imports_are_followed(repository):
     assert modules_of(repository.root, "benchmarks/speed/some.py") == {f"benchmarks/{name}.py" for name in names}
 
 
-def test_a_table_is_written_with_its_stamp_and_only_under_a_declared_name(tmp_path, monkeypatch, capsys):
-    """The stamp contains commit, date, seeds, versions and machine."""
+def test_a_table_is_written_with_a_stamp_under_a_declared_name(tmp_path, monkeypatch, capsys):
+    """The stamp contains the commit, date, seeds, versions and machine. Other names are rejected."""
     monkeypatch.setattr(support, "RESULTS", tmp_path)
     mine = Benchmark(support.__file__, ("some",), (), 1, seeds="1 to 5")
     mine.table("Title", [["a", "b"], [1, 23]], "some", "A note.")
@@ -247,12 +250,12 @@ def test_a_table_is_written_with_its_stamp_and_only_under_a_declared_name(tmp_pa
 
 @pytest.fixture
 def kept(tmp_path):
-    """Return a function that opens the same cells again."""
+    """Return a function that opens the same file of cells at each call."""
     return lambda commit="a", is_old=lambda commit: False: Cells(tmp_path / "cells" / "some.csv", commit, is_old)
 
 
-def test_a_cell_is_measured_once_and_remains_after_the_run(kept):
-    """A cell is measured once in a run, and is reused in later runs at each commit with the same code."""
+def test_a_measured_cell_is_reused(kept):
+    """A cell is measured once per run, and later runs reuse it at each commit with the same code."""
     calls = []
 
     def measure():
@@ -265,8 +268,8 @@ def test_a_cell_is_measured_once_and_remains_after_the_run(kept):
     assert len(calls) == 1
 
 
-def test_cells_of_other_code_are_discarded(kept):
-    """The commit of the measurements matters, and not the commit of the last run."""
+def test_cells_measured_with_old_code_are_discarded(kept):
+    """The age of a cell depends on the commit at which it was measured, and not on the commit of the last run."""
     kept("a").get(["x"], lambda: [1])
     kept("b").get(["y"], lambda: [2])
     assert kept("c", lambda commit: commit == "a").get(["x"], lambda: [10]) == [10.0]
@@ -282,7 +285,7 @@ def test_an_interrupted_run_keeps_its_cells(kept):
 
 
 def test_the_runner_skips_results_that_are_up_to_date_and_prints_failures(tmp_path, monkeypatch, capsys):
-    """One benchmark is up to date, one has no environment, and one does not write its result."""
+    """The first benchmark is up to date, the second has no environment, and the third does not write its result."""
     mine = [
         Benchmark(support.__file__, (name,), (), 1, environment=f"env-{name}") for name in ("new", "gone", "silent")
     ]
@@ -304,7 +307,7 @@ def test_the_runner_skips_results_that_are_up_to_date_and_prints_failures(tmp_pa
     assert "did not write silent" in said
 
 
-def test_a_timed_benchmark_runs_alone(monkeypatch):
+def test_timed_benchmarks_run_alone(monkeypatch):
     """Timed benchmarks run one at a time. Afterwards, all other benchmarks run two at a time."""
     mine = [Benchmark(support.__file__, (name,), (), 1, timed=name < "c") for name in "abcd"]
     running, seen = set(), []
@@ -328,10 +331,10 @@ def test_a_timed_benchmark_runs_alone(monkeypatch):
     assert seen == [(True, 1), (True, 1), (False, 2), (False, 2)]
 
 
-def test_every_module_that_can_be_run_is_a_benchmark_or_in_the_readme():
-    """A module that can be run declares a benchmark, or the README names its command."""
+def test_every_executable_module_is_a_benchmark_or_in_the_readme():
+    """An executable module declares a benchmark, or the README contains its command."""
     root = runner.ROOT / "benchmarks"
-    # The environment of the compared libraries exists here.
+    # These folders contain the environment of the compared libraries.
     mine = [path for path in root.rglob("*.py") if not {"peers", ".venv"} & {*path.parts}]
     runs = [path for path in mine if "__main__" in path.read_text()]
     commands = {"benchmarks." + ".".join(path.relative_to(root).with_suffix("").parts) for path in runs}
@@ -345,14 +348,14 @@ def test_every_result_is_declared_once_and_used():
     assert runner.problems(BENCHMARKS) == []
 
 
-def test_all_benchmarks_fit_into_one_long_run():
+def test_all_benchmarks_take_at_most_four_hours():
     """The declared minutes add up to at most four hours."""
     assert runner.hours(BENCHMARKS) <= runner.MOST_HOURS
 
 
 @pytest.mark.slow  # it compares the syntax trees of all commits with results, and `make bench-stale` does the same
 def test_no_result_is_older_than_its_code():
-    """Every result is up to date with its code, or declared as old. If this test fails, run `make bench-all`."""
+    """Every result is up to date with its code or declared as old. If this test fails, run `make bench-all`."""
     if git(runner.ROOT, "rev-parse", "--is-shallow-repository") != "false":
         pytest.skip("the commits of the results are missing, because this clone does not have its whole history")
     old = {reason.partition(".md:")[0] for each in BENCHMARKS for reason in runner.age(each)[1]}
@@ -361,8 +364,8 @@ def test_no_result_is_older_than_its_code():
     assert len(declared) == len(set(declared))
 
 
-def test_a_stamp_names_the_versions_of_peers(tmp_path, monkeypatch, capsys):
-    """Some results depend on packages of another environment. A package that is missing there stops the benchmark."""
+def test_a_stamp_contains_the_versions_of_peers(tmp_path, monkeypatch, capsys):
+    """Some results depend on packages of another environment. If such a package is missing, the benchmark fails."""
     monkeypatch.setattr(support, "RESULTS", tmp_path)
     monkeypatch.setattr(support, "PEERS", Path(sys.executable))
     compared = Benchmark(support.__file__, ("some",), (), 1, peers=("polars", "numpy"))
@@ -374,7 +377,10 @@ def test_a_stamp_names_the_versions_of_peers(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_the_scripts_of_first_releases_run(role, tmp_path, monkeypatch):
-    """Each script of `benchmarks/speed/first_release.py` runs, because the benchmark passes it to Python as text."""
+def test_scripts_of_the_first_release_benchmark_run(role, tmp_path, monkeypatch):
+    """Each script of `benchmarks/speed/first_release.py` runs.
+
+    The scripts are strings, so no other tool checks them.
+    """
     monkeypatch.chdir(tmp_path)
     exec(compile(ROLES[role], role, "exec"), {})

@@ -1,4 +1,4 @@
-"""Every example runs, every link has a target, and every figure was measured.
+"""Tests of the documentation. Every example runs, every link has a target, and every figure was measured.
 
 | block of a page | test |
 |---|---|
@@ -8,8 +8,9 @@
 | `sh` | commands of other programs, which do not run here and are never `voxpop` |
 
 A number before `<!-- = source -->` is the value of its source. A block after `<!-- not run: reason -->` does not run. A
-page with `<!-- needs: file -->` has this file of the real data in its folder or is skipped. `VOXPOP_REWRITE_DOCS=1
-pytest tests/test_docs.py` writes the printed text into the pages. Read the pages before you commit them.
+page with `<!-- needs: file -->` runs with this file of the real data in its folder, or is skipped if there is no real
+data. `VOXPOP_REWRITE_DOCS=1 pytest tests/test_docs.py` writes the printed output into the pages. Read the pages before
+you commit them.
 """
 
 import contextlib
@@ -60,12 +61,12 @@ MODULES = [module.name for module in pkgutil.walk_packages(voxpop.__path__, "vox
 
 
 def ident(page: Path) -> str:
-    """Return the name of a page in test reports."""
+    """Return the path of a page for test reports."""
     return str(page.relative_to(ROOT))
 
 
 class DifferenceError(AssertionError):
-    """The output that a page shows differs from the printed output."""
+    """Raised if the output on a page differs from the printed output."""
 
     def __init__(self, shown, printed):
         super().__init__(f"the page shows\n{shown}\nbut this was printed:\n{printed}")
@@ -74,14 +75,14 @@ class DifferenceError(AssertionError):
 
 @dataclass
 class Reader:
-    """Run the blocks of a page, in one Python session and one folder."""
+    """A session that runs the blocks of a page in one Python namespace and one folder."""
 
     name: str
     namespace: dict[str, object] = field(default_factory=dict)
     printed: str = ""
 
     def follow(self, language: str, text: str) -> None:
-        """Run one block, or compare it with the printed output."""
+        """Run a block, or compare an `output` block with the printed output."""
         if language == "python":
             self.printed = printed_by(lambda: exec(compile(text, self.name, "exec"), self.namespace))[1]
         elif language == "output":
@@ -118,17 +119,17 @@ def matches(printed, shown):
 
 
 def with_marks(page):
-    """Return the parameter of a page with its marks.
+    """Return a test parameter with a page and its marks.
 
-    Pages show the speed of compiled kernels, so they run only with compiled kernels. Some pages need real data.
+    Pages show timings of compiled kernels, so they run only with compiled kernels. Some pages also need real data.
     """
     data = [pytest.mark.data] if NEEDS.search(page.read_text()) else []
     return pytest.param(page, marks=[pytest.mark.jit, *data], id=ident(page))
 
 
 @pytest.mark.parametrize("page", [with_marks(page) for page in PAGES])
-def test_all_examples_run(page, tmp_path, monkeypatch, request):
-    """The blocks of one page run in order, in one namespace, in an empty folder."""
+def test_all_blocks_of_a_page_run(page, tmp_path, monkeypatch, request):
+    """The blocks of a page run in order, in one namespace and in an empty folder."""
     if page.name == "spark.md":
         pytest.importorskip("pyspark", reason="pyspark is not installed: pip install voxpop[spark]")
     monkeypatch.chdir(tmp_path)
@@ -162,7 +163,7 @@ def follow_or_rewrite(reader, page, block):
         ("```sh\nvoxpop show nowhere\n```\n", AssertionError),
     ],
 )
-def test_a_wrong_page_is_detected(page, broken):
+def test_a_wrong_block_is_detected(page, broken):
     """Each kind of block can fail."""
     *before, last = BLOCK.finditer(page)
     reader = Reader("a page")
@@ -172,8 +173,8 @@ def test_a_wrong_page_is_detected(page, broken):
         reader.follow(last["language"], last["text"])
 
 
-def test_no_other_block_contains_a_command():
-    """`voxpop` commands are only in console blocks, because a command that no test runs can stop working."""
+def test_only_console_blocks_contain_commands():
+    """`voxpop` commands are only in console blocks, because tests do not run commands in other blocks."""
     for page in PAGES:
         for block in BLOCK.finditer(page.read_text()):
             if block["language"] not in ("console", "python") and not block["reason"]:
@@ -197,7 +198,7 @@ def test_design_records_are_short():
 
 
 @pytest.mark.parametrize("module", MODULES_OF_REFERENCE)
-def test_the_reference_has_every_public_name(module):
+def test_the_reference_documents_every_public_name(module):
     """One page of the reference has the marker of each public module, and its directives cover all public names."""
     marker = f"<!-- public names of: {module} -->"
     [page] = [page for page in (DOCS / "reference").glob("*.md") if marker in page.read_text()]
@@ -209,19 +210,19 @@ def test_the_reference_has_every_public_name(module):
 
 
 def test_the_page_of_signatures_is_up_to_date():
-    """docs/reference/api.md agrees with the package. `python -m tools.reference` writes this page."""
+    """docs/reference/api.md agrees with the package. To update the page, run `python -m tools.reference`."""
     assert PLAIN.read_text() == plain_page()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=ident)
-def test_files_that_are_named_exist(page):
-    """The paths of tests, results and examples in a page exist, as files or as patterns."""
+def test_files_that_pages_mention_exist(page):
+    """Each path or pattern on a page, for example of a test or a result, matches at least one file."""
     for path in re.findall(r"`((?:tests|benchmarks|examples|docs|src)/[\w./*-]*)`", page.read_text()):
         assert list(ROOT.glob(path.rstrip("/"))), path
 
 
-def test_pages_that_the_code_names_exist():
-    """Comments and docstrings name proof pages and records, which are not checked in any other way."""
+def test_pages_that_the_code_mentions_exist():
+    """Comments and docstrings mention proof pages and records, and no other test checks these paths."""
     files = [path for folder in ("src", "flower", "checker", "tools") for path in (ROOT / folder).rglob("*.py")]
     named = {found for path in files for found in re.findall(r"docs/[\w/.-]+\.md", path.read_text())}
     assert len(named) > 20
@@ -234,8 +235,8 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_every_page_is_within_reach_of_the_first():
-    """The tables of contents, starting with docs/index.md, list every page and notebook."""
+def test_every_page_is_in_a_table_of_contents():
+    """Every page and notebook can be reached from docs/index.md through tables of contents."""
     reached, waiting = set(), [DOCS / "index.md"]
     while waiting:
         page = waiting.pop()
@@ -257,8 +258,8 @@ def entries(page):
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *SITE], ids=ident)
-def test_figures_were_measured(page):
-    """Each number in a table that names a file of results is in that file."""
+def test_figures_in_tables_were_measured(page):
+    """If a table names result files, each of its numbers is in one of these files."""
     for sources, rows in FIGURES.findall(page.read_text()):
         texts = [(ROOT / source).read_text().partition(STAMP)[0] for source in sources.split(", ")]
         measured = {number for text in texts for number in numbers(text)}
@@ -273,12 +274,12 @@ def numbers(text):
 
 
 def cell(file: str, row: str, column: str) -> float:
-    """Return a number from a table of benchmarks/results, without deviation and unit.
+    """Return a number from a table in benchmarks/results, without its deviation and unit.
 
     Args:
-        file: the file.
-        row: the first cell of the row. If several rows have it, the first row counts.
-        column: the heading of the column.
+        file: The name of the result file.
+        row: The first cell of the row. If several rows begin with this cell, the first of them is used.
+        column: The heading of the column.
     """
     rows = [
         [part.strip() for part in line.strip().strip("|").split("|")]
@@ -296,7 +297,7 @@ def planned(mechanism, epsilon: float, delta: float = 1e-7):
 
 
 def changing(epsilon: float, delta: float) -> float:
-    """Return the growth of the delta of heavy hitters if users' words change between rounds."""
+    """Return the factor by which the delta of heavy hitters increases if users' words change between rounds."""
     rules = planned(voxpop.HeavyHitters(max_length=10), epsilon, delta).rules
     return trie_delta(epsilon, rules.ballot, rules.rounds, "many") / delta
 
@@ -320,7 +321,7 @@ VALUES = {
 
 
 def up_to_date(text: str) -> list[tuple[str, str]]:
-    """Return each number with a source in a text, in its shown form and in its computed form."""
+    """Return each number that has a source in a text, as shown on the page and as computed from the source."""
     found = []
     for shown, source in VALUE.findall(text):
         digits = len(shown.partition(".")[2])
@@ -330,19 +331,19 @@ def up_to_date(text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if VALUE.search(page.read_text())], ids=ident)
 def test_numbers_in_prose_are_computed(page):
-    """A number before `<!-- = source -->` is the value of its source, which is a plan or a cell of a result file."""
+    """A number before `<!-- = source -->` equals the value of its source, such as a plan or a cell of a result file."""
     for shown, computed in up_to_date(page.read_text()):
         assert shown == computed
 
 
 def test_an_old_number_in_prose_is_detected():
-    """A number that differs from the value of its source is detected."""
+    """The shown form and the computed form differ if the number is old."""
     [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.Items(), 1).users_needed(0.9, per_user=10) --> users")
     assert shown != computed
 
 
 def test_pictures_are_drawn_by_the_script():
-    """docs/pictures/draw.py draws exactly the pictures that the pages show."""
+    """docs/pictures/draw.py draws exactly the pictures on the pages."""
     shown = {Path(target).name for page in PAGES for target in re.findall(r"pictures/([\w-]+\.svg)", page.read_text())}
     drawn = set(re.findall(r'"([\w-]+\.svg)"', (DOCS / "pictures" / "draw.py").read_text()))
     assert shown == drawn == {path.name for path in (DOCS / "pictures").glob("*.svg")}

@@ -1,4 +1,4 @@
-"""Tests of the layout of the package, with its packages, imports, sizes and public names."""
+"""Tests of the package layout, that is, of its packages, imports, sizes and public names."""
 
 import ast
 import re
@@ -27,13 +27,14 @@ FORBIDDEN = {
     "engine": {"release", "mechanisms"},
     "release": {"mechanisms"},
 }
-"""The packages that a package must not import, because data is independent of noise, and results are independent of
-mechanisms.
+"""The packages that a package must not import.
+
+For example, packages that read data do not depend on noise, and results do not depend on mechanisms.
 """
 RANDOMNESS = {"cryptography", "secrets", "random"}
 RANDOM_FILES = ("privacy/secret.py",)
 PARSERS = {"urllib.parse", "urllib.parse.unquote", "urllib.parse.unquote_plus", "urllib.parse.urlsplit"}
-"""The parsers of addresses, which open no connection."""
+"""Functions that parse URLs and open no connection."""
 NETWORK = {"asyncio", "flwr", "grpc", "http", "httpx", "requests", "socket", "socketserver", "ssl", "urllib", "urllib3"}
 FLOWER = sorted((ROOT / "flower" / "src").rglob("*.py"))
 PYTHON_FILE = re.compile(r"`((?:[\w-]+/)*\w+\.py)`")
@@ -54,7 +55,7 @@ SHARED_NAMES = {
     "show": "`voxpop show`, `voxpop ledger show` and `voxpop series show`: as for `init`",
     "words": "the public list `vp.known.words`, and the function that cuts a text into words",
 }
-"""The top-level names that more than one file defines, with the reason. A private name may be in two files."""
+"""The top-level names that more than one file may define, with the reason. A private name may be in two files."""
 MOST_SHARED_NAMES = 20
 
 
@@ -75,7 +76,7 @@ FILES = {dotted(path): path for path in MODULES}
 
 @cache
 def imported(path: Path, *, types: bool = True) -> frozenset[str]:
-    """Return the names that a file imports, including imports in functions and, with `types`, for type checkers."""
+    """Return the names that a file imports, including imports in functions. With `types`, also for type checkers."""
     skipped = set()
     if not types:
         for node in nodes(path):
@@ -104,7 +105,7 @@ def package_of(module: str) -> str:
 
 
 def circles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """Return the strongly connected components of more than one node."""
+    """Return the strongly connected components with more than one node."""
     bound = {node: _reachable(graph, node) for node in graph}
     found = []
     for node in graph:
@@ -150,21 +151,21 @@ def test_packages_import_each_other_in_one_direction():
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
-def test_packages_do_not_import_each_other(package):
-    """Privacy uses no data, kernels use only arrays, and results import no mechanism."""
+def test_packages_import_no_forbidden_package(package):
+    """For example, `privacy` uses no data, `kernels` uses only arrays, and `release` imports no mechanism."""
     for name, path in FILES.items():
         if package_of(name) == package:
             others = {package_of(each) for each in modules_imported(path, types=True)}
             assert others & FORBIDDEN[package] == set(), ident(path)
 
 
-def test_no_file_imports_itself_through_others():
-    """Files have no import cycle at run time, including imports in functions."""
+def test_files_have_no_import_cycle():
+    """Imports at run time have no cycle. Imports in functions are included."""
     assert circles({name: modules_imported(path, types=False) for name, path in FILES.items()}) == []
 
 
-def test_import_circles_through_types_are_found_as_pairs():
-    """Import cycles through imports for type checkers have at most two files."""
+def test_import_cycles_through_types_have_two_files():
+    """Cycles that include imports for type checkers have at most two files."""
     found = circles({name: modules_imported(path, types=True) for name, path in FILES.items()})
     assert [circle for circle in found if len(circle) > 2] == []
 
@@ -175,7 +176,7 @@ SHARED_PACKAGES = {
     ("sequences", "set_union"): "items find the alphabet of sequences",
     ("set_union", "series"): "`Items` starts and opens series, and a series is saved as a release of items",
 }
-"""The imports between the packages of `mechanisms` that are permitted, with the reason."""
+"""The permitted imports between packages of `mechanisms`, with the reason."""
 
 
 def mechanism_of(module: str) -> str:
@@ -185,7 +186,7 @@ def mechanism_of(module: str) -> str:
 
 
 def test_no_mechanism_imports_another():
-    """No package of `mechanisms` imports another, registered or not, except the listed pairs."""
+    """No package of `mechanisms` imports another, except for the listed pairs. Packages need not be registered."""
     found = set()
     for name, path in FILES.items():
         mine = mechanism_of(name)
@@ -196,15 +197,15 @@ def test_no_mechanism_imports_another():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_mechanism_packages_have_the_same_files(mechanism):
-    """All mechanism packages have the same files, so a reader of one package can find code in all of them."""
+    """Each mechanism package has the same files, so a reader of one package can find the same code in the others."""
     folder = FILES[mechanism.config.split(":")[0]].parent
     assert {path.name for path in folder.glob("*.py")} >= SHARED
 
 
-def test_numba_pyspark_and_randomness_are_imported_at_one_place():
-    """Only `kernels` imports Numba, only engine/spark and exports import Spark, and few files draw random numbers.
+def test_numba_pyspark_and_randomness_are_imported_in_few_files():
+    """Only kernels import Numba, only engine/spark and exports import Spark, and few files draw random numbers.
 
-    These files are privacy/secret.py and the files of `testing`.
+    The files that draw random numbers are privacy/secret.py and the files of `testing`.
     """
     for path in MODULES:
         roots = {name.split(".")[0] for name in imported(path)}
@@ -219,17 +220,17 @@ def test_numba_pyspark_and_randomness_are_imported_at_one_place():
 
 
 def test_no_file_uses_the_network():
-    """The package contains no network code. The code of federations is a separate distribution in `flower`."""
+    """The package contains no network code, because the code for federations is a separate distribution in `flower`."""
     assert [
         ident(path) for path in MODULES if {each.split(".")[0] for each in imported(path) - PARSERS} & NETWORK
     ] == []
     assert any("flwr" in name for path in FLOWER for name in imported(path))
 
 
-def test_the_distribution_for_flower_is_small():
-    """The files have at most 500 lines, a docstring and no asserts.
+def test_the_flower_distribution_is_small():
+    """Each file has at most 500 lines, a docstring and no asserts.
 
-    The version equals the required version of Voxpop.
+    The distribution requires the version of Voxpop that equals its own version.
     """
     assert [path.name for path in FLOWER if path.read_text().count("\n") > MOST_LINES] == []
     assert [path.name for path in FLOWER if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
@@ -243,7 +244,7 @@ def test_the_distribution_for_flower_is_small():
 NOISES = {"CellNoise", "ContextNoise", "GumbelNoise", "NightReading", "NoisyLevels", "ReleaseDecisions", "ScoreStep"}
 SAMPLERS = {"gumbel_cells", "laplace_noise", "noisy_cells"}
 OPENINGS = {"chosen", "first_round", "measured", "noisy_levels", "row_shares", "weigh_deferred"}
-"""The methods of engines that return weights or results of noise."""
+"""The methods of engines that return weights or noisy values."""
 PLANNERS = {"voxpop.privacy.calibrate", "voxpop.privacy.trie.calibrate"}
 """The modules of `privacy` that propose numbers."""
 
@@ -258,8 +259,8 @@ def name_called(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
-def test_only_gates_make_noise_and_open_weights():
-    """Noise is drawn in `privacy`, and only gates request weights. Engines apply the decisions of `opened`."""
+def test_only_gates_add_noise_and_request_weights():
+    """Only `privacy` draws noise, only gates request weights from engines, and only engines call `opened`."""
     for path in MODULES:
         if ident(path).startswith("privacy/"):
             assert ident(path).startswith("privacy/gate/") or not called(path) & OPENINGS, ident(path)
@@ -272,8 +273,8 @@ def test_only_gates_make_noise_and_open_weights():
         assert not [each.name for each in opening if any("Opening" in ast.unparse(base) for base in each.bases)]
 
 
-def test_one_loop_shows_the_progress_of_passes():
-    """Only `run_passes` and the reading of tables show progress, and every mechanism uses `run_passes`."""
+def test_one_function_shows_the_progress_of_passes():
+    """Only `run_passes` and the code that reads tables show progress, and every mechanism uses `run_passes`."""
     loops = {ident(path) for path in MODULES if "voxpop.files.progress.track" in imported(path)}
     assert loops == {"engine/local/read.py", "privacy/planned.py"}
     shared = ("voxpop.privacy.planned.run_passes", "voxpop.mechanisms.rounds.menu.released_in_rounds")
@@ -293,7 +294,7 @@ PROTOCOLS_OF_ONE_CLASS = {
     "UserBatches": CYCLE,
     "Vote": LAYER,
 }
-"""The protocols that only one class implements, with the rule that forbids an import of this class."""
+"""The protocols that only one class implements, with the rule that forbids importing this class."""
 
 
 def members(classes: dict[str, ast.ClassDef], name: str) -> set[str]:
@@ -309,9 +310,9 @@ def members(classes: dict[str, ast.ClassDef], name: str) -> set[str]:
 
 
 def test_protocols_have_several_classes():
-    """Several classes have the members of each protocol, or the protocol is listed with a reason.
+    """At least two classes implement each protocol, or the protocol is listed with a reason.
 
-    A protocol of a mechanism is not for classes of other mechanisms, although they may have the same members.
+    Classes of other mechanisms do not count for a protocol of a mechanism, even if they have the same members.
     """
     classes, package = dict[str, ast.ClassDef](), dict[str, str]()
     for module, path in FILES.items():
@@ -328,8 +329,8 @@ def test_protocols_have_several_classes():
     assert alone == sorted(PROTOCOLS_OF_ONE_CLASS)
 
 
-def test_histograms_are_private():
-    """The weights of engines have no public field, and their fields are read only in `engine`."""
+def test_fields_of_histograms_are_private():
+    """`Histogram` has no public field, and only `engine` and gates read its private fields."""
     weigh = SOURCE / "engine" / "local" / "weigh.py"
     (histogram,) = (each for each in nodes(weigh) if getattr(each, "name", "") == "Histogram")
     fields = {ast.unparse(each.target) for each in histogram.body if isinstance(each, ast.AnnAssign)}
@@ -342,8 +343,8 @@ def test_histograms_are_private():
 
 
 @pytest.mark.parametrize("start", ["voxpop.privacy.certificate", "voxpop.privacy.gate.rounds"])
-def test_proofs_import_no_planner(start):
-    """Neither the code that computes delta nor the code that runs imports mechanisms or calibration."""
+def test_proofs_and_gates_import_no_planner(start):
+    """The code that computes delta and the code that runs rounds import neither mechanisms nor calibration."""
     graph = {name: modules_imported(path, types=False) for name, path in FILES.items()}
     reached = _reachable(graph, start)
     assert not reached & PLANNERS
@@ -361,13 +362,13 @@ def test_functions_are_short():
                 assert lines <= most, f"{path.name}: {node.name}"
 
 
-def test_guards_are_errors_and_not_asserts():
-    """The package has no asserts, because `python -O` omits them."""
+def test_the_package_has_no_asserts():
+    """Checks raise errors, because `python -O` removes asserts."""
     assert [ident(path) for path in MODULES if any(isinstance(node, ast.Assert) for node in nodes(path))] == []
 
 
 def test_names_are_specific():
-    """File names and definitions contain no vague word."""
+    """The names of files, functions and classes contain no vague word, such as "util" or "helper"."""
     for path in MODULES:
         defined = [node.name for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         for name in [ident(path), *defined]:
@@ -375,15 +376,15 @@ def test_names_are_specific():
 
 
 def test_every_module_has_a_docstring():
-    """Every module has a docstring of at least five characters."""
+    """An empty docstring, or one of less than five characters, is not enough."""
     assert [ident(path) for path in MODULES if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
 
 
 def test_files_named_in_text_exist():
-    """Files named in docstrings, comments and pages exist, by their name or by the end of their path."""
+    """Docstrings, comments and pages refer to existing files by their name or by the end of their path."""
     folders = ("src", "flower", "checker", "tests", "benchmarks", "docs", "tools", "examples")
     every = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
-    # The environment of peers is a folder of the benchmarks.
+    # The environment of the compared libraries is in the folder of the benchmarks.
     python = [path for path in every if ".venv" not in path.parts]
     there = {part for path in python for part in ends_of(path.relative_to(ROOT))}
     texts = [*MODULES, *FLOWER, *(path for path in python if path.is_relative_to(ROOT / "benchmarks"))]
@@ -393,7 +394,7 @@ def test_files_named_in_text_exist():
 
 
 def ends_of(path: Path) -> set[str]:
-    """Return every suffix of a path, from only the file name to the whole path."""
+    """Return every suffix of a path, from the file name alone to the whole path."""
     return {"/".join(path.parts[place:]) for place in range(len(path.parts))}
 
 
@@ -418,7 +419,7 @@ def defined(path: Path) -> set[str]:
 
 
 def test_each_top_level_name_is_defined_once():
-    """A top-level name is defined in one file or listed with a reason.
+    """A public top-level name is defined in one file or listed with a reason.
 
     A private name is defined in at most two files.
     """

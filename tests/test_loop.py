@@ -1,4 +1,4 @@
-"""The steps of gates run only in passes, which `run_passes` runs."""
+"""Steps of gates run only in passes, which `run_passes` executes."""
 
 import ast
 import re
@@ -15,9 +15,9 @@ CONNECTING = {"of", "open"}
 GIVING = {"begin", "gate_of", "later", "of", "rounds", "words"}
 """The functions and methods that return a gate, in addition to those whose annotation or result is a gate."""
 SAME = {"cast", "copy", "iter", "list", "next", "tuple"}
-"""The functions that return one of their arguments, or an object that contains it."""
+"""The functions that return one of their arguments or an object that contains it."""
 FIELDS = {"numbers": "PathsGate"}
-"""Public fields of gates with the name of a step of another gate. Files with annotations of this gate may read them."""
+"""Public fields of gates that have the name of a step of another gate. Files that import the gate may read them."""
 COLLECTING = (
     ast.Tuple | ast.List | ast.Set | ast.Dict | ast.Starred | ast.Subscript | ast.IfExp | ast.BoolOp | ast.NamedExpr
 )
@@ -26,7 +26,7 @@ Functions = dict[str, list[ast.FunctionDef]]
 
 
 def steps_of_gates() -> set[str]:
-    """Return the names of the public methods of gates, except properties and the methods that connect data."""
+    """Return the names of the public methods of gates, except for properties and methods that connect data."""
     found = set()
     for path in (SOURCE / "privacy" / "gate").glob("*.py"):
         for each in ast.walk(ast.parse(path.read_text())):
@@ -38,7 +38,7 @@ def steps_of_gates() -> set[str]:
 
 @cache
 def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
-    """Return the nodes of a syntax tree. Outer nodes are before inner nodes."""
+    """Return the nodes of a syntax tree, with outer nodes before inner nodes."""
     return tuple(ast.walk(tree))
 
 
@@ -53,7 +53,7 @@ def mentioned(tree: ast.AST) -> set[str]:
 
 
 def is_gate(annotation: ast.AST | None) -> bool:
-    """Return whether an annotation names a gate, and is not the type of a function or a call."""
+    """Return whether an annotation is the type of a gate, and not the type of a function."""
     text = "" if annotation is None else ast.unparse(annotation).strip("'\"")
     return re.fullmatch(r"(\w*Gate|LaterPasses|None| \| )+", text) is not None and text != "None"
 
@@ -101,7 +101,7 @@ def functions_of(trees: dict[str, ast.AST]) -> Functions:
 
 
 def assigned_in(node: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
-    """Return the pairs (target, value) of an assignment, a loop or a context."""
+    """Return the pairs (target, value) of an assignment, a loop or a `with` statement."""
     if isinstance(node, ast.Assign):
         return [pair for target in node.targets for pair in unpacked(target, node.value)]
     if isinstance(node, ast.AnnAssign | ast.NamedExpr) and node.value:
@@ -126,7 +126,7 @@ def unpacked(target: ast.AST, value: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
 
 
 def receiving(call: ast.Call, functions: Functions, gates: set[str], giving: set[str]) -> set[ast.arg]:
-    """Return the parameters that get a gate in a call, in `partial`, or in a lambda next to the gate."""
+    """Return the parameters that receive a gate in a call, in `partial`, or in a lambda of the same call."""
     found, given, called = set[ast.arg](), list(call.args), name_of(call)
     places = [place for place, each in enumerate(given) if gives_gate(each, gates, giving)]
     if not places and not any(gives_gate(each.value, gates, giving) for each in call.keywords):
@@ -144,7 +144,7 @@ def receiving(call: ast.Call, functions: Functions, gates: set[str], giving: set
 
 
 def names_of_gates(trees: dict[str, ast.AST]) -> tuple[dict[str, set[str]], set[str]]:
-    """Return the names that each file gives to gates and to objects that contain a gate, and the functions with gates.
+    """Return the names of gates and of objects with a gate in each file, and the functions that return gates.
 
     Args:
         trees: The syntax trees of files, by their names.
@@ -163,7 +163,7 @@ def names_of_gates(trees: dict[str, ast.AST]) -> tuple[dict[str, set[str]], set[
             for node in nodes(tree):
                 for target, value in assigned_in(node):
                     if gives_gate(value, mine, giving):
-                        # In `self._gate = gate`, the attribute is the name.
+                        # For example, this name is the attribute `_gate` in `self._gate = gate`.
                         mine.add(name_of(target))
                 if isinstance(node, ast.Call):
                     for each in receiving(node, functions, mine, giving):
@@ -202,7 +202,7 @@ def mentioned_types(tree: ast.AST) -> set[str]:
 
 
 def steps_outside_of_passes(trees: dict[str, ast.AST]) -> set[str]:
-    """Return the uses of steps of gates that are not in the `run` of a `GateCall`, or in a function that it calls.
+    """Return the uses of steps of gates outside of the `run` of a `GateCall` and of functions that it calls.
 
     Args:
         trees: The syntax trees of files, by their names.
@@ -229,7 +229,7 @@ def steps_outside_of_passes(trees: dict[str, ast.AST]) -> set[str]:
         size = len(steps)
         for name, function, step in uses:
             if step in steps or step == "getattr":
-                # If a pass calls the function around this use, the calls of this function are steps, too.
+                # If a pass calls the function that contains this use, calls of this function are steps, too.
                 if function in named:
                     steps.add(function)
                 else:
@@ -243,17 +243,17 @@ RELEASING = {
     for path, name in PATHS.items()
     if not name.startswith(("privacy/", "engine/", "kernels/"))
 }
-"""The syntax trees of the files that contain no gate."""
+"""The syntax trees of the files that do not implement gates, engines or kernels."""
 
 
-def test_steps_of_gates_run_in_the_loop():
-    """Mechanisms and papers use the steps of gates only in passes, which `run_passes` runs."""
+def test_steps_of_gates_run_only_in_passes():
+    """All files outside of `privacy`, `engine` and `kernels` use the steps of gates only in passes."""
     assert steps_outside_of_passes(RELEASING) == set()
 
 
 PROFILE, SERIES, MODEL = "mechanisms/profile/releasing.py", "mechanisms/series/series.py", "papers/ngram_model.py"
 KEYS, NIGHTS, SYMBOLS = "    state = run_passes(", "        return run_passes(record", "        gate.open("
-"""The beginnings of the lines before which steps are added in these files, in functions that are not passes."""
+"""The beginnings of lines in these files. The test adds steps before these lines, which are outside of passes."""
 ADDED = [
     (PROFILE, "    sets, items =", "gate.counts(None)", "counts"),
     (PROFILE, KEYS, "_found_in_rounds(plan, corpus, seed, gate)", "_found_in_rounds"),
@@ -281,11 +281,11 @@ ADDED = [
     (SERIES, NIGHTS, "other = gate_of('', secret); other.complete(pools, 1)", "complete"),
     (SERIES, "class Series", "def other(): return NightsGate('', 1)\ndef third(): other().missed(1, 1)", "missed"),
 ]
-"""Files, the beginning of a line, code to add above it, and the step that this code uses outside of the loop."""
+"""A file, the beginning of a line, the code to add above this line, and the step that this code uses."""
 
 
 @pytest.mark.parametrize(("file", "line", "added", "step"), ADDED)
-def test_a_step_outside_of_the_loop_is_detected(file, line, added, step):
+def test_a_step_outside_of_passes_is_detected(file, line, added, step):
     """`steps_outside_of_passes` finds a step that is added to a mechanism or to a paper."""
     text = (SOURCE / file).read_text()
     assert f"\n{line}" in text

@@ -1,4 +1,4 @@
-"""Every object named in the table of mechanisms exists, and plans use only names in the table."""
+"""Tests of the table of mechanisms. Every object in the table exists, and plans use only names in the table."""
 
 from importlib import import_module
 
@@ -14,7 +14,7 @@ from voxpop.release.registry import MECHANISMS, load_object, mechanism_called
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_registered_names_exist(mechanism):
-    """The configuration is public, or a method of `Release` runs it. All other entries can be loaded."""
+    """The configuration is public or run by a method of `Release`. All other entries can be loaded."""
     config = load_object(mechanism.config)
     assert getattr(vp, config.__name__, None) is config or callable(getattr(vp.Release, mechanism.command, None))
     places = (mechanism.describe, mechanism.story, mechanism.audit)
@@ -22,18 +22,18 @@ def test_registered_names_exist(mechanism):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
-def test_the_table_marks_mechanisms_with_a_story(mechanism):
-    """If `told` is missing, reports omit the function `story` of the package without an error."""
+def test_the_table_marks_mechanisms_with_text_for_reports(mechanism):
+    """If `told` were missing for a package with a function `story`, reports would omit the story without an error."""
     assert hasattr(import_module(mechanism.describe.split(":")[0]), "story") is mechanism.told
 
 
 def test_every_mechanism_has_a_command():
-    """The command is generated from an example, or is a function in the package of the command line."""
+    """A command is either generated from an example or written as a function."""
     assert {*EXAMPLES, *WRITTEN} == {each.command for each in MECHANISMS}
     assert EXAMPLES.keys().isdisjoint(WRITTEN)
 
 
-def test_a_field_without_a_type_on_the_command_line_is_named():
+def test_an_option_without_a_type_raises_an_error_with_its_name():
     """The type of `known` is imported only for type checkers, so the command needs a row in `CHOICES`."""
     with pytest.raises(vp.errors.InternalError, match="`known` must have a type"):
         options_of(vp.Items, {})
@@ -47,8 +47,8 @@ def test_every_proof_has_a_gate():
 
 
 @pytest.mark.parametrize("fields", [{}, {"alphabet": ["tea"]}])
-def test_plans_name_their_mechanism(fields):
-    """A plan contains the name of its mechanism in the table, so that the report of a loaded release has its text."""
+def test_mechanisms_have_the_names_in_the_table(fields):
+    """Each mechanism has the same name in the table and in plans, so reports can find the text of a loaded release."""
     for mechanism in MECHANISMS:
         if (mechanism.name == "sequences") == bool(fields):
             assert load_object(mechanism.config)(**fields).to_dict()["mechanism"] == mechanism.name

@@ -1,6 +1,6 @@
 """Every error message of the package contains the problem, the requirement, and the next step.
 
-CONTRIBUTING describes this form. The messages are collected from the `raise` statements, so no new message is missed.
+CONTRIBUTING describes this form. The messages are collected from `raise` statements, so tests include each new message.
 """
 
 import ast
@@ -28,7 +28,7 @@ VAGUE = re.compile(r"\b(invalid|illegal|bad|wrong|oops|sorry|nobody|somebody|unf
 
 
 def module_of(path, source):
-    """Return the module of a file, or None if it needs an optional library that is missing."""
+    """Return the module of a file, or None if the module needs an optional library that is missing."""
     parts = path.relative_to(source.parent).with_suffix("").parts
     try:
         return importlib.import_module(".".join(parts))
@@ -39,7 +39,7 @@ def module_of(path, source):
 
 
 def text_of(node, names):
-    """Return a message with its placeholders in braces. Constants of the module are filled in."""
+    """Return a message with its placeholders in braces. Constants of the module are replaced by their values."""
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
@@ -84,14 +84,14 @@ def faults(kind, text):
     found += ["it is vague"] if VAGUE.search(own) else []
     if kind == "InternalError":
         found += ["InternalError ends the sentence itself"] if own.endswith(".") else []
-    elif re.sub(r"x|\W", "", own):  # Otherwise, the whole text belongs to another message.
+    elif re.sub(r"x|\W", "", own):  # Otherwise, the message consists only of another message.
         found += [] if re.search(r"(\.|x)$", own) else ["it does not end as a sentence"]
         found += [] if STEP.search(own) else ["it has no requirement and no next step"]
     return found
 
 
 def test_each_message_has_the_required_form():
-    """A message is short and plain, ends as a sentence, and contains a requirement or a next step."""
+    """A message is short and specific, ends as a sentence, and contains a requirement or a next step."""
     every = messages()
     assert len(every) > 300
     packages = {"reading", "engine", "mechanisms", "privacy", "cli", "ledger", "voxpop_flower"}
@@ -100,7 +100,7 @@ def test_each_message_has_the_required_form():
 
 
 def test_internal_errors_ask_for_a_report():
-    """The next step of every internal error is the same."""
+    """Every internal error has the same next step."""
     assert str(errors.InternalError("a round ran twice")) == "a round ran twice; please report the call."
 
 
@@ -114,6 +114,6 @@ def test_internal_errors_ask_for_a_report():
     ],
 )
 def test_a_message_without_the_required_form_is_detected(text, lacks):
-    """Messages without a next step, without a final mark, or with unusual words are rejected."""
+    """Messages that have no next step, have no final mark, are vague, or are too long are rejected."""
     assert faults("InputError", text) == [lacks]
     assert faults("InternalError", "this ends.") == ["InternalError ends the sentence itself"]

@@ -11,7 +11,7 @@ MOST_BYTES = 250_000
 
 
 def outputs(notebook):
-    """Return the text output of each cell. Pieces of a stream are joined."""
+    """Return the text output of each cell, with all outputs of the cell joined."""
     shown = []
     for cell in notebook.cells:
         texts = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in cell.get("outputs", [])]
@@ -23,8 +23,8 @@ def outputs(notebook):
 @pytest.mark.data
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::RuntimeWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_notebook_shows_its_current_output(path, data_dir, monkeypatch):
-    """A run with a new kernel raises no error and prints the saved output."""
+def test_the_saved_output_of_a_notebook_is_up_to_date(path, data_dir, monkeypatch):
+    """A run in a new kernel raises no error and prints the saved output."""
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install --group docs")
     pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group docs")
     pytest.importorskip("ipykernel", reason="ipykernel is not installed: pip install --group docs")
@@ -36,8 +36,8 @@ def test_the_notebook_shows_its_current_output(path, data_dir, monkeypatch):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_notebook_is_small_and_was_run(path):
-    """A notebook can be read on a code host without running it, and is small enough for the repository."""
+def test_a_saved_notebook_is_small_and_has_pictures(path):
+    """Readers can view the results of a notebook on a code host without running it."""
     text = path.read_text()
     assert '"output_type": "error"' not in text
     assert '"image/png"' in text

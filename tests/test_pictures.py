@@ -1,4 +1,4 @@
-"""Every picture of the documentation can be drawn from the results and agrees with the text of its page."""
+"""Every picture of the documentation can be drawn from the results and agrees with its alternative text."""
 
 import importlib.util
 import re
@@ -29,18 +29,18 @@ def style():
 
 @pytest.mark.parametrize("name", draw.PICTURES)
 def test_every_picture_is_drawn(name):
-    """A picture is drawn from the current results, so a renamed row would raise an error."""
+    """Pictures are drawn from the current results, so a renamed row in a result file would raise an error."""
     assert draw.PICTURES[name]().axes
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_the_alternative_text_of_a_picture_has_its_numbers(name):
-    """The alternative text contains numbers of the picture, for readers who use a screen reader."""
+def test_the_alternative_text_of_a_picture_contains_its_numbers(name):
+    """Screen readers read the alternative text, so it contains at least three of the numbers in the picture."""
     page = (DOCS / SHOWN[name]).read_text()
     [said] = re.findall(rf"!\[([^\]]*)\]\([^)]*{name}\)", page)
     drawn = [text.get_text() for axes in draw.PICTURES[name]().axes for text in axes.texts]
     numbers = {each for each in drawn if re.fullmatch(r"[\d,]{2,}", each)}
     told = set(re.findall(r"\d[\d,]*\d|\d", said))
     assert len(numbers & told) >= min(len(numbers), 3)
-    assert {each for each in told if "," in each} - {"500,000"} <= numbers  # The size of the collection is not drawn.
+    assert {each for each in told if "," in each} - {"500,000"} <= numbers  # The picture omits the collection's size.
     assert len(numbers) > 3

@@ -1,4 +1,4 @@
-"""Sentences in the tables of proofs are on the pages, and all named objects exist."""
+"""Tests of the tables of proofs. All quoted sentences are on the pages, and all named objects exist."""
 
 import re
 from collections import Counter
@@ -16,13 +16,13 @@ def plain(text):
 
 
 def rows():
-    """Return (sentence, kind, by) for every row."""
+    """Return the sentence, the kind of proof and the names of proofs in every row."""
     found = re.findall(r'^\| "(.*)" \| (\w+) \|(.*) \|$', TABLE.read_text("utf-8"), re.MULTILINE)
     return [(plain(sentence), kind, by) for sentence, kind, by in found]
 
 
 def missing(sentences):
-    """Return the sentences that are on no page."""
+    """Return the sentences that no page contains."""
     pages = [plain(page.read_text("utf-8")) for page in PAGES.glob("*.md") if page != TABLE]
     return [sentence for sentence in sentences if not any(sentence in page for page in pages)]
 
@@ -32,7 +32,7 @@ def test_every_row_of_the_table_is_read():
     assert len(rows()) == sum(line.startswith('| "') for line in text.splitlines()) > 120
 
 
-def test_sentences_are_on_the_pages():
+def test_sentences_in_the_table_are_on_the_pages():
     assert not missing([sentence for sentence, _, _ in rows()])
 
 
@@ -82,8 +82,8 @@ PAGES_ABOUT_PROOFS = (
 )
 
 
-def test_texts_about_proofs_link_to_the_table_of_kinds():
-    """Texts that mention proofs link to the table of their kinds, on pages, in reports and in records."""
+def test_texts_about_proofs_link_to_the_table_of_proofs():
+    """Pages, reports and records that mention proofs link to the table, which lists the kind of each proof."""
     template = ROOT / "src" / "voxpop" / "release" / "report" / "template"
     files = [*(ROOT / name for name in PAGES_ABOUT_PROOFS), template / "signing.html", template / "page.html"]
     for file in [*files, ROOT / "src" / "voxpop" / "exports" / "records.py"]:
@@ -92,7 +92,7 @@ def test_texts_about_proofs_link_to_the_table_of_kinds():
         assert any("roof" in each and "proved.md" in each for each in near), file.name
 
 
-def test_claims_of_each_kind_are_counted():
+def test_the_table_has_the_number_of_claims_of_each_kind():
     counted = Counter(kind for _, kind, _ in rows())
     stated = dict(re.findall(r"^\| (\w+) \| (\d+) \|", TABLE.read_text("utf-8"), re.MULTILINE))
     assert stated == {kind: str(counted[kind]) for kind in KINDS}

@@ -1,7 +1,7 @@
-"""Seeded releases of generated data agree with the digests in `seeded.json`. A restructuring must not change them.
+"""Seeded releases of generated data have the digests in `seeded.json`. Refactoring must not change these digests.
 
 `VOXPOP_REWRITE_SEEDED=1 pytest tests/test_seeded.py` rewrites the digests. Do this only in a commit that changes a
-mechanism, and name the mechanism and the reason in its message.
+mechanism, and name the mechanism and the reason in the commit message.
 """
 
 import hashlib
@@ -30,11 +30,11 @@ THREE, FOUR, ONE = vp.Budget(3, math.exp(-8)), vp.Budget(4, 1e-5), vp.Budget(1, 
 QUIET = vp.ReadOptions(progress=False)
 PAGES = tuple("abcdefgh")
 LISTED = [*(f"w{word}" for word in range(0, 900, 2)), "nobody"]
-"""A public list with items of many users, of few users and of nobody."""
+"""A public list that contains items of many users, items of few users, and an item without users."""
 
 
 def drawn(rows: int, columns: int, most: int, start: int) -> np.ndarray:
-    """Return whole numbers below `most`, the middle bits of products with an odd number.
+    """Return integers from 0 to `most` - 1, computed from the middle bits of products with an odd number.
 
     Small numbers are more frequent.
     """
@@ -45,7 +45,7 @@ def drawn(rows: int, columns: int, most: int, start: int) -> np.ndarray:
 
 
 def table(start: int = 0) -> pl.DataFrame:
-    """Return texts and pages of users, with four rows each. The rows of a user are not adjacent."""
+    """Return four rows per user, each with a text and a page. The rows of a user are not adjacent."""
     rows = USERS * TEXTS
     texts = [" ".join(f"w{word}" for word in words) for words in drawn(rows, 7, 900, start)]
     pages = [PAGES[page] for page in drawn(rows, 1, len(PAGES), start + 10**6)[:, 0]]
@@ -80,7 +80,7 @@ def released(mechanism: object, corpus: vp.Corpus, budget: vp.Budget) -> list[ob
 
 
 def released_often(mechanism: object, corpus: vp.Corpus, budget: vp.Budget, releases: int = 5) -> list[object]:
-    """Return the digest of several releases. Between them, many items are so close to thresholds that noise decides."""
+    """Return the digest of several releases. In some of these releases, many items are very close to thresholds."""
     plan = mechanism.plan(budget)
     seeds = range(SEED, SEED + releases)
     return digest(f"{seed}: {item}" for seed in seeds for item in plan.release(corpus, seed=seed).to_list())
@@ -121,13 +121,13 @@ def profile() -> list[object]:
 
 
 def keys(limit: int | None) -> list[object]:
-    """Return the digest of the keys of a column, from rounds or one number per key."""
+    """Return the digest of the keys of a column."""
     how = {"joint": [("page",)], "max_keys_per_user": limit, "budget": FOUR, "options": QUIET, "seed": SEED}
     return digest(vp.profile(table(), user="user", **how).to_polars().rows())
 
 
 def keys_of_few() -> list[object]:
-    """Return the digest of keys if most users have one or two keys, so that users with one and two keys have parts."""
+    """Return the digest of keys if most users have one or two keys. The plan then has parts for such users."""
     user, more = np.arange(USERS), np.arange(USERS)[::20]
     parts = ((user, 1, 5), (user[::3], 1, 9), (more, 9, 77))
     rows = pl.concat(
@@ -201,7 +201,7 @@ RELEASES: dict[str, Callable[[Path], list[object]]] = {
     "nights, public list": lambda folder: nights(folder, LISTED),
 }
 WITHIN = ("set union, limit 10", "policy gaussian", "n-grams, limit 20", "counts and ranking", "items, public list")
-"""Releases that run again with all data in work files. They must be the same."""
+"""Releases that must not change if all data is in work files."""
 
 
 def compare(name: str, found: list[object]) -> None:
@@ -220,7 +220,7 @@ def test_seeded_releases_do_not_change(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", WITHIN)
-def test_seeded_releases_are_the_same_within_a_limit(name, tmp_path, monkeypatch):
+def test_seeded_releases_are_the_same_with_work_files(name, tmp_path, monkeypatch):
     room, files = 1 << 18, []
     make = memory.WorkFile.__init__
     monkeypatch.setattr(memory.WorkFile, "__init__", lambda self, *given: files.append(1) or make(self, *given))
@@ -234,5 +234,5 @@ def test_seeded_releases_are_the_same_within_a_limit(name, tmp_path, monkeypatch
     assert files
 
 
-def test_stored_digests_belong_to_the_releases():
+def test_every_release_has_a_stored_digest():
     assert json.loads(STORED.read_text()).keys() == RELEASES.keys()

@@ -1,7 +1,7 @@
-"""Functions that proofs use quote their page, and their code has not changed since both were compared.
+"""Functions in proofs quote their page, and their code has not changed since it was compared with the page.
 
-After a change of such a function, read the section that its mark names, correct the page if necessary, and renew the
-stamps: `VOXPOP_RENEW_STAMPS=1 pytest tests/test_stamps.py`.
+After a change to such a function, read the section that its mark names and correct the page if necessary. Then run
+`VOXPOP_RENEW_STAMPS=1 pytest tests/test_stamps.py` to renew the stamps.
 """
 
 import ast
@@ -21,18 +21,18 @@ SOURCE = Path(voxpop.__file__).parent
 PAGES = SOURCE.parents[1] / "docs" / "privacy"
 STAMPS = re.compile(r"\n<!-- stamps of proved functions\n(.*?)-->\n", re.DOTALL)
 FEWEST = 230
-"""The smallest number of marked functions. Proofs depend on many more lines, so marks must not be removed."""
+"""The minimum number of marked functions. Marks must not be removed, because proofs depend on these functions."""
 LEFT_OUT = ("ctx", "kind", "type_comment", "type_params")
 BOLD = re.compile(r"(?:(?<=\n\n)|^(?:- |\d+\. ))\*\*([^*]+?)[.:]?\*\*", re.MULTILINE)
 LOWEST = 10
-"""The level of sections with a bold beginning, which is below all headings."""
+"""The level of sections that begin with bold text, which is below all headings."""
 FEWEST_WORDS = 6
-"""The smallest number of words in a quotation, because a shorter text is easily on a page by accident."""
+"""The minimum number of words in a quotation, because a shorter text may be on a page by accident."""
 DEFINITIONS = ast.FunctionDef | ast.ClassDef
 
 
 def shape(value: object) -> object:
-    """Return the code of a syntax tree without docstrings and comments. It is the same in all versions of Python."""
+    """Return a syntax tree without docstrings and marks. The result is the same in all versions of Python."""
     if isinstance(value, ast.AST):
         parts = dict(ast.iter_fields(value))
         if isinstance(value, DEFINITIONS):
@@ -60,7 +60,7 @@ def stamp(function: ast.FunctionDef) -> str:
 
 
 def marked_in(tree: ast.Module, file: str) -> dict[str, tuple[str, str, ast.FunctionDef]]:
-    """Return page, section and definition of each marked function, by file and name."""
+    """Return the page, section and definition of each marked function. The keys are file and name."""
     found = {}
 
     def visit(node: ast.AST, before: str) -> None:
@@ -96,9 +96,9 @@ def titled(title: str) -> str:
 
 
 def sections_of(text: str) -> list[tuple[str, str]]:
-    """Return the name and the text of each section, which begins with a heading or a bold beginning of a paragraph.
+    """Return the name and text of each section, which begins with a heading or a paragraph that begins with bold text.
 
-    A section of a heading includes its subsections and bold beginnings.
+    A section with a heading includes its subsections and all sections that begin with bold text.
     """
     heads = [(each.start(), len(each[1]), titled(each[2])) for each in re.finditer(r"^(#+) (.*)$", text, re.MULTILINE)]
     heads += [(each.start(), LOWEST, titled(each[1])) for each in BOLD.finditer(text)]
@@ -110,7 +110,7 @@ def sections_of(text: str) -> list[tuple[str, str]]:
 
 
 def quotes(docstring: str, section: str, text: str) -> bool:
-    """Return whether a docstring quotes at least six words of this section of a page."""
+    """Return whether a docstring quotes at least six words of a section of a page."""
     quoted = re.search(r'Proof: "(.*?)"(?:\n|$)', docstring, re.DOTALL)
     if quoted is None or len(plain(quoted[1]).split()) < FEWEST_WORDS:
         return False
@@ -131,7 +131,7 @@ def renew() -> None:
         page.write_text(text + (f"\n<!-- stamps of proved functions\n{''.join(lines)}-->\n" if lines else ""), "utf-8")
 
 
-def test_code_has_the_stamp_of_its_page():
+def test_stamps_on_pages_agree_with_the_code():
     if os.environ.get("VOXPOP_RENEW_STAMPS"):
         renew()
     wanted = {page.name: {} for page in PAGES.glob("*.md")}
@@ -146,7 +146,7 @@ def test_code_has_the_stamp_of_its_page():
 
 
 @pytest.mark.parametrize("name", marked())
-def test_docstrings_quote_the_section_of_their_mark(name):
+def test_docstrings_quote_the_section_that_their_mark_names(name):
     page, section, code = marked()[name]
     assert quotes(ast.get_docstring(code) or "", section, (PAGES / page).read_text("utf-8"))
 
@@ -178,7 +178,7 @@ A user adds at most one to all sums together.
         ("tests", "A user adds at most one", True),
     ],
 )
-def test_a_quotation_is_in_its_section(section, quoted, found):
+def test_a_quotation_must_be_in_its_section(section, quoted, found):
     """Short quotations and quotations from other sections are rejected."""
     assert quotes(f'Add noise.\n\nProof: "{quoted}"', section, PAGE) is found
 
@@ -204,18 +204,18 @@ def noisy(weight, noise):
     ],
 )
 def test_only_code_changes_a_stamp(old, new, same):
-    """Docstrings, comments and marks do not count, but each change of the code does."""
+    """A change to a docstring, comment or mark does not change the stamp, but a change to the code does."""
     (before,), (after,) = (marked_in(ast.parse(text), "f").values() for text in (BEFORE, BEFORE.replace(old, new)))
     assert (stamp(before[2]) == stamp(after[2])) is same
 
 
 def test_the_mark_returns_the_same_function():
-    """A function with a mark is the same object as without, so kernels are compiled in the same way."""
+    """The decorator returns the function itself, so kernels with a mark are compiled in the same way."""
     assert proved("page.md#section")(stamp) is stamp
 
 
-def test_every_mutant_changes_the_present_code():
-    """The text that a mutant replaces occurs once in its file, and its tests exist. The mutants run only on request."""
+def test_every_mutant_applies_to_the_current_code():
+    """The text that a mutant replaces occurs once in its file, and the tests of the mutant exist."""
     stale = [each.name for each in MUTANTS if (SOURCE / each.file).read_text().count(each.old) != 1]
     assert stale == []
     assert [name for each in MUTANTS for name in each.tests if not (SOURCE.parents[1] / "tests" / name).exists()] == []

@@ -1,4 +1,4 @@
-"""Dependencies are few, bounded and locked, and have licences that fit."""
+"""Tests of dependencies, which are few, bounded and locked, and have suitable licences."""
 
 import re
 import tomllib
@@ -19,28 +19,28 @@ INSTALLS = re.compile(r"pip install ['\"]?voxpop(?! @ )")
 PIN = re.compile(r"^([a-z0-9][a-z0-9.-]*)==([^\s;\\]+)", re.MULTILINE)
 
 
-def test_every_dependency_is_bounded_on_both_sides_and_locked_within():
-    """Each dependency has a lowest version that is known to work, and an untested version as its upper bound."""
+def test_every_dependency_is_bounded_and_locked_within_its_bounds():
+    """Each dependency has a lower and an upper bound, and all locked versions are within them."""
     locked: dict[str, list[str]] = {}
     for name, version in PIN.findall(LOCK):
         locked.setdefault(name, []).append(version)
     needs = [Requirement(each) for each in PROJECT["dependencies"]]
-    assert len(needs) <= 12  # icu4py splits texts of scripts without spaces.
+    assert len(needs) <= 12  # One of them is icu4py, which splits texts in scripts without spaces.
     for need in needs:
         assert {each.operator for each in need.specifier} == {">=", "<"}, need
         assert all(need.specifier.contains(Version(version)) for version in locked[need.name]), need
 
 
 def test_every_locked_version_has_hashes():
-    """The lock file contains hashes, so an installation from it has exactly the locked bytes."""
+    """The lock file contains hashes, so an installation from this file consists of exactly the locked packages."""
     for block in re.split(r"\n(?=[a-z0-9])", LOCK):
         if PIN.match(block):
             assert "--hash=sha256:" in block, block.splitlines()[0]
     assert "--index-url" not in LOCK
 
 
-def test_licences_are_listed_and_fit():
-    """Every installed dependency is on the page of licences, with a licence that requires nothing of users."""
+def test_licences_are_listed_and_permitted():
+    """Every installed dependency is on the page of licences, and none has a forbidden licence."""
     licences = required()
     listed = PAGE.read_text()
     assert set(licences) >= {"numpy", "polars", "pyarrow"}
@@ -50,8 +50,8 @@ def test_licences_are_listed_and_fit():
 
 
 @pytest.mark.parametrize("address", ["", "https://host.invalid/team/voxpop"])
-def test_the_long_description_needs_no_checkout(address):
-    """An index shows README.md with complete addresses, or without addresses if the project has none yet."""
+def test_the_long_description_has_no_relative_links(address):
+    """A package index shows README.md with complete links, or without links if the project has no address yet."""
     readme = (ROOT / "README.md").read_text()
     text = described(readme, address)
     assert relative_links(readme)
@@ -64,7 +64,7 @@ def test_the_long_description_needs_no_checkout(address):
 
 
 def test_the_address_of_the_project_occurs_once():
-    """One setting contains the address of the repository, and all addresses follow from it."""
+    """One setting contains the address of the repository, and all other addresses are derived from it."""
     text = (ROOT / "pyproject.toml").read_text()
     address = address_of(tomllib.loads(text))
     assert set(re.findall(r'^[^#\n]*"(https://[^"]+)"', text, re.MULTILINE)) == ({address} if address else set())
@@ -77,8 +77,8 @@ def test_the_address_of_the_project_occurs_once():
         assert (ROOT / page).exists()
 
 
-def test_every_export_has_an_extra():
-    """Each library that an export or an engine needs has a named extra."""
+def test_every_optional_library_has_an_extra():
+    """Each library that an export or an engine needs is in an extra with version bounds."""
     extras = PROJECT["optional-dependencies"]
     needed = {
         "spark",
@@ -94,8 +94,8 @@ def test_every_export_has_an_extra():
     assert all(Requirement(each).specifier for names in extras.values() for each in names)
 
 
-def test_the_address_is_written_into_all_commands(tmp_path, monkeypatch):
-    """One command sets the address. It can be changed later, and no page keeps a placeholder."""
+def test_the_address_is_written_into_all_clone_commands(tmp_path, monkeypatch):
+    """One command sets the address and can change it later. No page contains a placeholder afterwards."""
     for name in ("pyproject.toml", *WITH_ADDRESS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text())
@@ -108,8 +108,8 @@ def test_the_address_is_written_into_all_commands(tmp_path, monkeypatch):
             assert "ADDRESS" not in (tmp_path / name).read_text()
 
 
-def test_nothing_recommends_a_package_that_is_not_published():
-    """No page, message or docstring installs Voxpop from the index, because version 0.1.0 is not published."""
+def test_no_text_recommends_installing_from_the_index():
+    """Version 0.1.0 is not published, so no page, message or docstring contains `pip install voxpop`."""
     places = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     places += [
         path for name in ("src", "flower", "checker", "examples") for path in (ROOT / name).rglob("*") if path.is_file()

@@ -1,4 +1,4 @@
-"""The files for containers, editors and hooks agree with the project."""
+"""Tests of the files for containers, editors and hooks, which agree with the project."""
 
 import json
 import re
@@ -9,8 +9,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def test_images_have_a_supported_python():
-    """Images have a Python version that the classifiers of the project list."""
+def test_images_have_a_supported_python_version():
+    """The Python versions of the images are in the classifiers of the project."""
     supported = {each.rpartition(" ")[2] for each in PROJECT["classifiers"] if "Python :: 3." in each}
     image = re.search(r"FROM \S+python:([\d.]+)-slim", (ROOT / "Containerfile").read_text())[1]
     devcontainer = json.loads((ROOT / ".devcontainer/devcontainer.json").read_text())
@@ -32,8 +32,8 @@ def test_commands_of_images_and_hooks_exist():
         assert all((ROOT / word).is_file() for word in words if word.startswith("tests/"))
 
 
-def test_a_silent_installation_is_announced():
-    """Installers print nothing for a while, so make prints a line first, and the README mentions it."""
+def test_make_prints_a_line_before_a_silent_installation():
+    """Installers print nothing for a while, so `make` prints a line first, and the README mentions the silence."""
     install = (ROOT / "Makefile").read_text().partition("$(STAMP): pyproject.toml\n")[2]
     assert install.startswith("\t@echo")
     assert "prints nothing" in (ROOT / "README.md").read_text()

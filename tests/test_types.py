@@ -1,4 +1,4 @@
-"""Type checkers accept correct code of callers and report each wrong name in its line."""
+"""Type checkers accept callers' correct code and report each wrong name in its line."""
 
 import re
 import shutil
@@ -53,7 +53,7 @@ words.save("words", owner="ann")
 
 
 def wrong_lines() -> set[int]:
-    """Return the lines of WRONG that contain a wrong name."""
+    """Return the numbers of the lines of WRONG that contain a wrong name."""
     lines = WRONG.splitlines()
     right = ("import", "words =")
     return {
@@ -64,12 +64,12 @@ def wrong_lines() -> set[int]:
 
 
 def complaints(text: str) -> set[int]:
-    """Return the lines with errors that a checker reports."""
+    """Return the numbers of the lines with errors in a checker's output."""
     return {int(number) for number in re.findall(r"use\.py:(\d+)(?::\d+)?(?: -)?:? error", text)}
 
 
 def checked(command: list[str], text: str, folder: Path) -> set[int]:
-    """Return the lines of a caller's file with errors that a checker reports."""
+    """Return the numbers of the lines in which a checker reports errors if a caller's file contains a text."""
     (folder / "use.py").write_text(text)
     done = subprocess.run([*command, str(folder / "use.py")], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -77,13 +77,13 @@ def checked(command: list[str], text: str, folder: Path) -> set[int]:
 
 
 def mypy() -> list[str]:
-    """Return the command of mypy with the settings of the project."""
+    """Return the command that runs mypy with the settings of the project."""
     pytest.importorskip("mypy", reason="mypy is not installed: pip install --group lint")
     return [sys.executable, "-m", "mypy"]
 
 
 def pyright() -> list[str]:
-    """Return the command of pyright."""
+    """Return the command that runs pyright."""
     path = shutil.which("pyright")
     if path is None:
         pytest.skip("pyright is not installed: make types-of-callers")
@@ -93,18 +93,18 @@ def pyright() -> list[str]:
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
-def test_correct_code_passes(checker, tmp_path):
-    """A checker reports no error in code that follows the pages."""
+def test_correct_code_has_no_type_errors(checker, tmp_path):
+    """A checker reports no error in code like the examples on the pages."""
     assert checked(checker(), RIGHT, tmp_path) == set()
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_every_wrong_name_is_reported(checker, tmp_path):
-    """A misspelt class, choice, format or argument is an error in its line, and no other line has an error."""
+    """A misspelt class, option, format or argument is an error in its line, and no other line has an error."""
     assert checked(checker(), WRONG, tmp_path) == wrong_lines()
 
 
-def test_choices_equal_the_implemented_choices():
-    """The choices that types offer are the choices that exist."""
+def test_choices_of_types_equal_the_implemented_formats():
+    """The literal types list exactly the formats that exist."""
     assert get_args(choices.Format) == tuple(each.name for each in EXPORTS)
     assert tuple(each.name for each in EXPORTS if each.counted) == ("frequencies", *choices.SUBWORDS)

@@ -1,1 +1,4 @@
-"""Reference implementations of each mechanism in loops over dicts, as in its paper, only for comparison."""
+"""Reference implementations of all mechanisms with loops and dicts, as in the papers.
+
+Tests compare results with them.
+"""

@@ -43,7 +43,7 @@ def words(text: str) -> list[str]:
 
 
 def belongs(character: str, word: str, after: str) -> bool:
-    """Return whether a character continues a word, which may be empty, if another character follows."""
+    """Return whether a character continues a word, which may be empty, given the character that follows."""
     if category(character) in ("L", "N"):
         return True
     if category(character) == "M" or (character and character in LIKE_MARKS):
@@ -85,7 +85,7 @@ def without_addresses(text: str) -> str:
 
 
 def address_end(text: str, place: int) -> int:
-    """Return the end of an address that has begun before a place."""
+    """Return the end of an address that begins before a given position."""
     while place < len(text):
         if text[place] in "([":
             closing, end = ")]"["([".index(text[place])], place + 1
@@ -110,7 +110,7 @@ def in_address(character: str) -> bool:
 
 
 def is_invisible(character: str) -> bool:
-    """Return whether a character is ignored by default."""
+    """Return whether tokenisers ignore a character because it is invisible."""
     if character in INVISIBLE_LETTERS or "VARIATION SELECTOR" in name(character):
         return True
     code = ord(character)
@@ -122,7 +122,7 @@ def is_invisible(character: str) -> bool:
 
 
 def is_shaped(character: str) -> bool:
-    """Return whether a joiner may shape a character."""
+    """Return whether a character is from a script in which a joiner changes the shape of characters."""
     if character == "":
         return False
     code = ord(character)
@@ -137,7 +137,7 @@ def is_shaped(character: str) -> bool:
 
 
 def is_unspaced(character: str) -> bool:
-    """Return whether a character belongs to words that require a dictionary."""
+    """Return whether a character belongs to a script without spaces, in which only a dictionary can separate words."""
     if category(character) not in ("L", "M", "N"):
         return False
     common = 0x3005 <= ord(character) < 0x3008 or 0x3021 <= ord(character) < 0x302A or 0x3031 <= ord(character) < 0x303D
@@ -147,12 +147,12 @@ def is_unspaced(character: str) -> bool:
 
 
 def is_hebrew(character: str) -> bool:
-    """Return whether a character is a letter or point of Hebrew."""
+    """Return whether a character is a Hebrew letter or point."""
     return category(character) in ("L", "M") and name(character).startswith("HEBREW")
 
 
 def category(character: str) -> str:
-    """Return the first letter of the category of a character, or an empty string without a character."""
+    """Return the first letter of the category of a character, or an empty string if there is no character."""
     return unicodedata.category(character)[0] if character else ""
 
 
@@ -162,12 +162,12 @@ def name(character: str) -> str:
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text as ICU splits them, without white space around them."""
+    """Split a text into sentences with ICU, and remove white space around them."""
     return [part.strip() for part in SentenceBreaker(text, "") if part.strip()] or [""]
 
 
 def documents(rows: list[tuple[object, list[str]]]) -> dict[object, list[list[str]]]:
-    """Group the tokens of the rows by user, with rows in order."""
+    """Group the tokens of the rows by user, in the order of the rows."""
     users: dict[object, list[list[str]]] = {}
     for user, tokens in rows:
         users.setdefault(user, []).append(tokens)

@@ -1,4 +1,4 @@
-"""Reference implementation of counts of users with sets, only for comparison."""
+"""Reference implementation of counts of users with sets."""
 
 from collections.abc import Sequence
 from math import sqrt

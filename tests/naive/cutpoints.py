@@ -1,15 +1,15 @@
-"""Reference implementation of the cutpoints and charges of bands. It repeats the computation for every candidate."""
+"""Reference implementation of the cutpoints and charges of bands, which repeats the computation for every candidate."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
 
 class Setting(NamedTuple):
-    """The public values.
+    """The public values from which cutpoints are chosen.
 
     Attributes:
         chances: The probability that a candidate without users reaches each cutpoint.
-        reference: The cutpoint below which candidates are counted.
+        reference: The number of the reference cutpoint. Candidates that do not reach it are counted.
         prices: The possible prices in increasing order.
         share: The number of spurious grams allowed for each released gram.
         spare: The number of spurious grams allowed in addition.
@@ -49,10 +49,10 @@ def taken(band: Band, setting: Setting, charge: float) -> int:
 
 
 def allowed_for(band: Band, setting: Setting, charge: float) -> float:
-    """Return the number of spurious grams that a band may add at a price by the rule."""
+    """Return the number of spurious grams that the rule allows for a band at a given price."""
     own = taken(band, setting, charge)
     alone = setting.each * (below(band, setting) + 1) * [*setting.chances, 0.0][own]
-    # The levels at which one more gram would be selected if the estimate were lower by one.
+    # Find the first level at which one more gram would be selected if the estimate were lower by one.
     for level, chance in enumerate(setting.chances):
         values = [
             reached(band, i) + (i <= level) - charge * setting.each * below(band, setting) * each
@@ -64,7 +64,7 @@ def allowed_for(band: Band, setting: Setting, charge: float) -> float:
 
 
 def chosen(bands: Sequence[Band], setting: Setting) -> list[int]:
-    """Return the cutpoint of each band, at the lowest price that keeps the share."""
+    """Return the cutpoint of each band at the lowest price that satisfies the limit on spurious grams."""
     for charge in setting.prices:
         cutpoints = [taken(band, setting, charge) for band in bands]
         released = sum(reached(band, cutpoint) for band, cutpoint in zip(bands, cutpoints, strict=True))
@@ -76,7 +76,7 @@ def chosen(bands: Sequence[Band], setting: Setting) -> list[int]:
 def charged(bands: Sequence[Band], setting: Setting) -> list[float]:
     """Return the charge of each band.
 
-    To compute it, each candidate below the reference is tried at every possible level.
+    To compute the charge, move each candidate below the reference to every possible level.
     """
     found = []
     for number, band in enumerate(bands):

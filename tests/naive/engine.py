@@ -1,6 +1,6 @@
 """Reference implementation of the engine contract in plain Python, with users and weights in dicts.
 
-It shows that the contract is sufficient, because every mechanism runs on it with the same releases as on other engines.
+Every mechanism runs on this engine and returns the same releases as on other engines, so the contract is sufficient.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ Name = str | int
 
 @dataclass
 class NaiveEngine:
-    """Documents of tokens by the key of a user."""
+    """An engine with the documents of each user, as lists of tokens, in a dict by user key."""
 
     users: dict[int, Documents]
     kind: str = "tokens"
@@ -86,7 +86,10 @@ class NaiveEngine:
         return corpus_of(list(self.users.values()), list(self.users))
 
     def in_order(self, shares, secret, pass_name):
-        """Return keys and documents. If the order matters, they are sorted by a keyed hash, with ties by the key."""
+        """Return keys and documents.
+
+        If the order matters, they are sorted by a keyed hash, and ties are broken by the key.
+        """
         if not shares.sequential:
             return list(self.users.items())
         keyed = [(draw(secret, f"order/{pass_name}", key, 0), key) for key in self.users]
@@ -100,7 +103,7 @@ def draw(secret, purpose: str, first: int, second: int) -> int:
 
 @lru_cache(maxsize=1 << 14)
 def text_name(secret, word: str) -> int:
-    """Return the name of a word in the draws of samples. Rounds need the same names again for every user."""
+    """Return the name of a word in the draws of samples. Names are cached, because rounds use them for every user."""
     content = np.frombuffer(word.encode(), np.uint8)
     return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
@@ -116,14 +119,14 @@ def weighed(
     kept: bool = False,
     bounds: dict[int, np.ndarray] | None = None,
 ) -> dict[Name, int]:
-    """Reduce the distinct items of each user to the limit, and share the weight of the user, times its bound."""
+    """Reduce the distinct items of each user to the limit, and distribute the user's weight, times the user's bound."""
     weights: dict[Name, int] = {}
     users = list(users)
     ranks = range(1 + max((item for _, held in users for item in held), default=0)) if kept else range(0)
     for key, held in users:
         items = list(dict.fromkeys(held))
         items = smallest(items, name_of, limit, secret, pass_name, key)
-        # Kept items have their ranks as ids in a histogram of all ranks. Other items have any ids.
+        # The ids of kept items are their ranks in a histogram of all ranks. The ids of other items are arbitrary.
         ids, names = (items, ranks) if kept else (range(len(items)), items)
         mine = np.array([weights.get(name, 0) for name in names] or [0], np.int64)
         given = () if bounds is None else (bounds[key],)
@@ -133,7 +136,7 @@ def weighed(
 
 
 def smallest(items, name_of, limit, secret, pass_name, key):
-    """Return at most `limit` items of a user, which have the smallest draws, in their order."""
+    """Return the `limit` items of a user with the smallest draws, in their original order."""
     names = np.array([name_of(item) for item in items], np.uint64)
     draws = secret.draws(f"sample/{pass_name}", np.full(len(items), key, np.uint64), names)[:, 0]
     priority = dict(zip(items, draws.tolist(), strict=True))
@@ -143,7 +146,7 @@ def smallest(items, name_of, limit, secret, pass_name, key):
 
 @dataclass
 class NaiveWeights:
-    """The weight of each item, that is, of words at length 1 and of names of grams at other lengths."""
+    """The weight of each item. Items are words at length 1 and names of grams at other lengths."""
 
     weights: dict[Name, int]
     words: list[str] = field(default_factory=list)
@@ -183,7 +186,7 @@ class NaiveWeights:
 
 
 class NaivePools:
-    """The items in adaptive rounds, with the undecided items of each user and the score of each item."""
+    """The pools of adaptive rounds, with the undecided items of each user and the score of each item."""
 
     def __init__(self, engine: NaiveEngine, secret):
         self.secret, self.found, self.score, self.states = secret, set(), {}, {}
@@ -260,17 +263,17 @@ class NaivePools:
 
 
 class Sequential:
-    """A replacement for a weighting whose order matters."""
+    """A stand-in for a weighting that depends on the order of users."""
 
     sequential = True
 
 
 class NaiveLengths:
-    """Grams as tuples, the name of each possible gram, and the remaining budget of every user."""
+    """The state of passes over lengths, with grams as tuples, names of candidates, and remaining budgets of users."""
 
     def __init__(self, engine: NaiveEngine):
         self.engine, self.length, self.last, self.kept = engine, 1, None, False
-        self.names: dict[tuple[str, ...], Name] | None = None  # None means every word by its text.
+        self.names: dict[tuple[str, ...], Name] | None = None  # None: a word's name is its text.
         self.words: dict[str, int] = {}
         self.left: dict[int, int] = {}
         self.deferred: dict[tuple[str, ...], int] = {}
@@ -303,7 +306,7 @@ class NaiveLengths:
         return self.last
 
     def _pay(self, charge, key, named):
-        """Charge one user by the length of the user's longest run of candidates in a document."""
+        """Charge a user according to the user's longest run of candidates in a document."""
         longest = max((len(run) for each in named for run in runs_in(each)), default=0)
         left = self.left.get(key, charge.whole)
         cost = charge.costs(np.array([left]), np.array([longest > 0]), np.array([longest]))
@@ -340,7 +343,7 @@ class NaiveLengths:
         self.names = pairs
 
     def _held(self, documents, length):
-        """Yield the grams of each document."""
+        """Yield the list of grams of each document."""
         for document in documents:
             yield [tuple(document[i : i + length]) for i in range(len(document) - length + 1)]
 
@@ -360,7 +363,7 @@ def runs_in(named):
 
 
 def one_sequence(key, documents, alphabet, max_length, secret):
-    """Return the symbols of the only sequence of a user."""
+    """Return the symbols of one sequence of a user, which is drawn if the user has several."""
     number = {symbol: place for place, symbol in enumerate(alphabet)}
     cut = [[number[token] for token in document if token in number] for document in documents]
     cut = [symbols for symbols in cut if symbols]
@@ -371,7 +374,7 @@ def one_sequence(key, documents, alphabet, max_length, secret):
 
 
 class NaiveTree:
-    """Sequences with an end mark, and the number of each step's context by the place of the step."""
+    """Sequences with an end mark, and the number of the context of each step by its sequence and place."""
 
     def __init__(self, sequences, end, max_length):
         self.sequences, self.end = sequences, end

@@ -1,13 +1,13 @@
-"""Reference implementation of TrieHH with dicts and strings, only for comparison (Algorithms 1 to 3 of the paper).
+"""Reference implementation of TrieHH (Algorithms 1 to 3 of the paper) with dicts and strings.
 
-Words are strings, and "$" marks their end. Draws are passed as functions, so that other code can use the same draws.
+Words are strings that end with "$". Draws are arguments, so that other code can use the same draws.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 Choose = Callable[[int, int, Counter[str]], str]
-"""A function from the user, the round (from 1) and the words of the user to the word of this round."""
+"""A function of the user, the round (from 1) and the words of the user. It returns the word of this round."""
 
 
 def grow_trie(
@@ -18,7 +18,7 @@ def grow_trie(
     rounds: int,
     unit: int = 1,
 ) -> list[set[str]]:
-    """Return the prefixes that grew in each round. Algorithm 2 runs once per round until no prefix grows."""
+    """Return the new prefixes of each round. Run Algorithm 2 once per round until a round adds no prefix."""
     trie: list[set[str]] = []
     before = {""}
     for number in range(1, rounds + 1):
@@ -42,11 +42,11 @@ def found_words(trie: list[set[str]]) -> set[str]:
 
 
 def most_frequent(words: Counter[str]) -> str:
-    """Return the most frequent word, or the first in the order of their bytes if there are several."""
+    """Return the most frequent word. If there are several, return the first of them in the order of bytes."""
     return min(words, key=lambda word: (-words[word], word.encode()))
 
 
 def by_share(words: Counter[str], draw: int) -> str:
-    """Return the word at a draw of 64 bits, with words in order and probabilities proportional to frequencies."""
+    """Return the word that a draw of 64 bits selects, with probabilities proportional to frequencies."""
     ordered = sorted(words.elements(), key=str.encode)
     return ordered[draw * len(ordered) >> 64]

@@ -1,4 +1,4 @@
-"""The exact worst case over all strategies of Gaussian noise and pure releases that a rule admits."""
+"""The exact worst case over all sequences of Gaussian and pure releases that a rule admits."""
 
 import math
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ WIDTH = 10.0
 
 
 def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
-    """Return the largest delta of strategies that remain in one of several corners, by optimal stopping.
+    """Return the largest delta of strategies that remain within one of several corners, by optimal stopping.
 
-    A strategy spends mu^2 in small steps and sees the loss after each step. At any time it may spend the epsilon of a
-    corner that still has room. The whole epsilon is then added to the loss. The value is a convex function of the loss,
-    so linear interpolation between the nodes bounds it from above.
+    A strategy spends mu^2 in small steps and observes the loss after each step. At any time, it may spend the epsilon
+    of a corner whose cap on mu^2 is not exceeded, and the whole epsilon is then added to the loss. The value is a
+    convex function of the loss, so linear interpolation between the nodes bounds it from above.
 
     Args:
         epsilon: The epsilon at which delta is computed.

@@ -1,4 +1,4 @@
-"""Reference implementation of a series in loops over dicts, with the nights of docs/privacy/series.md."""
+"""Reference implementation of a series with loops and dicts, with the nights of docs/privacy/series.md."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from naive.weighing import word_name
 
 
 class Nights:
-    """The whole state, by user key and word."""
+    """The whole state of a series, in dicts by user key and word."""
 
     def __init__(self, plan, secret, known=()):
         self.plan, self.secret = plan, secret
@@ -14,7 +14,7 @@ class Nights:
         self.scores, self.decided, self.released, self.levels = ({word: 0 for word in known} for _ in range(4))
 
     def noise(self, night, word):
-        """Return the noise of a night on a word, in cells. It is the quantile of the bits of the word."""
+        """Return the noise of a night for a word, in cells."""
         from voxpop.privacy.sampling import noisy_cells
 
         content = np.frombuffer(word.encode(), np.uint8)
@@ -24,7 +24,7 @@ class Nights:
         return int(noisy_cells(np.zeros(1, np.int64), proof.sigmas[night - 1], 1 << proof.bits, proof.cell, draws)[0])
 
     def run(self, rows, night):
-        """Run one night. `rows` contains a list of words for each user key, or is None for a night without a run."""
+        """Run one night. `rows` maps each user key to a list of words, or is None if the night has no run."""
         plan = self.plan
         for user, words in (rows or {}).items():
             mine, fresh = self.pools.setdefault(user, {}), []
@@ -51,7 +51,7 @@ class Nights:
             self.settle(night)
 
     def settle(self, night):
-        """Raise the levels of listed items, and freeze and release them."""
+        """Raise the levels of listed items, and freeze and release items with sufficient levels."""
         known = self.plan.proof.known
         for word, before in self.levels.items():
             reached = [
@@ -75,7 +75,7 @@ class Nights:
                 self.released[word] = night
 
     def weights(self, night):
-        """Return the weight of each word, with the users in the order of their keyed hashes."""
+        """Return the weight of each word. Users give weight in the order of their keyed hashes."""
         from voxpop.privacy.certificate import night_charge
 
         plan, charge = self.plan, night_charge(self.plan.proof, night)
@@ -98,7 +98,7 @@ class Nights:
         for mine, bound in sets:
             if bound <= 0:
                 continue
-            # l2-descent with `bound` equals l2-descent with 1 in units of `bound`.
+            # l2-descent with a bound equals l2-descent with bound 1 on weights in units of the bound.
             scaled = {word: total.get(word, 0.0) / bound for word in mine}
             gaps = {word: cutoff / bound - scaled[word] for word in mine}
             length = max(unit, sum(gap * gap for gap in gaps.values()) ** 0.5)

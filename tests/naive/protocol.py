@@ -1,7 +1,7 @@
-"""Reference implementation of heavy hitters, with one client for each user, and a server that counts votes.
+"""Reference implementation of heavy hitters, with one client per user and a server that counts votes.
 
-A client votes for one prefix per round. A user who voted for all live prefixes would be counted several times, and the
-guarantee would be wrong by a factor (`tests/privacy/trie/test_laws.py`).
+A client votes for one prefix per round. If users voted for all live prefixes, each would be counted several times, and
+the guarantee would be wrong by a factor (`tests/privacy/trie/test_laws.py`).
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ class Client:
     """The private data of one user.
 
     Attributes:
-        key: A function of only the user's id, which determines the draws of the user.
-        words: The words of the user with their counts, in the order of their symbols. No word is too long or empty.
-        twin: The number of earlier users with the same key. Without it, users with the same key would be sampled
-            together, and one of them could learn about another.
+        key: A number that depends only on the user's id. It determines the draws of the user.
+        words: The words of the user with their counts, in the order of their symbols. No word is empty or too long.
+        twin: The number of earlier users with the same key. Without this number, users with the same key would be
+            sampled together, so one of them could learn about another.
     """
 
     key: int
@@ -56,10 +56,10 @@ def cast_vote(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> Pre
     extended by the next symbols of the word. Otherwise, or if the word has already ended, the client does not vote.
 
     Args:
-        client: The device.
+        client: The client.
         trie: The trie before the round.
         rules: The public rules.
-        secret: The secret, which determines the choice of the word if the user has several.
+        secret: The secret, which determines the chosen word if the user has several.
     """
     word = _chosen_word(client, trie.rounds, rules, secret)
     # A user votes for one prefix, so the user is in one factor of the product of the round
@@ -74,10 +74,11 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
     if not client.words:
         return None
     if rules.words == "one":
-        # The first of the most frequent words, in the order of symbols, which is public and the same on every engine.
+        # Choose the first of the most frequent words in the order of symbols, which is public and the same on every
+        # engine.
         return max(client.words, key=lambda entry: entry[1])[0]
-    # floor(draw * total / 2^64), which is separate in every round. The probability of each word is proportional to its
-    # frequency.
+    # The place is floor(draw * total / 2^64), with a new draw in every round. The probability of each word is
+    # proportional to its frequency.
     place = _draw(client, f"word/round {rounds + 1}", secret) * sum(count for _, count in client.words) >> 64
     ends = accumulate(count for _, count in client.words)
     return next(word for (word, _), end in zip(client.words, ends, strict=True) if place < end)
@@ -85,7 +86,7 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
 
 def _draw(client: Client, purpose: str, secret: "Secret") -> int:
     """Return 64 bits for this client and purpose."""
-    # The draw depends on the key and the twin number, because two users with one key must not share a draw
+    # The draw depends on the key and on `twin`, because two users with the same key must not share a draw
     # (docs/privacy/heavy-hitters.md, "Conditions").
     return int(secret.draws(purpose, np.array([client.key], np.uint64), client.twin)[0, 0])
 
@@ -101,13 +102,12 @@ def votes_cast(key: int, twin: int, rounds: int, rules: Rules, secret: "Secret")
         secret: The secret of the run.
 
     Returns:
-        The number of votes. With ideal bits, it is at least x with exactly the probability that `rules.ballot` gives
-        for x.
+        The number of votes. With ideal bits, the probability of at least x votes is exactly that of `rules.ballot`.
     """
     high, low = secret.draws(f"sample/round {rounds + 1}", np.array([key], np.uint64), twin)[0]
-    # The draw has 128 bits. It is below bar x with exactly the probability P(X >= x), rounded down to 2^-128.
+    # The draw has 128 bits. It is below bar x with probability P(X >= x), rounded down to a multiple of 2^-128.
     draw = int(high) << 64 | int(low)
-    # Bars decrease, so the number of bars above one draw has the distribution of X.
+    # The bars decrease, so the number of bars above the draw has the distribution of X.
     return sum(draw < bar for bar in rules.bars)
 
 
@@ -115,13 +115,13 @@ def count_votes(votes: Iterable[tuple[Prefix, int] | None], trie: Trie, rules: R
     """Count the votes that extend a live prefix, and ignore missing and invalid votes.
 
     Args:
-        votes: The prefix and the number of votes for it of each user, or None.
+        votes: For each user, a prefix and the number of votes for it, or None.
         trie: The trie before the round.
         rules: The public rules.
     """
     counts: Counter[Prefix] = Counter()
     for vote in votes:
-        # The proof does not cover prefixes that no honest device can vote for.
+        # The proof does not cover prefixes that no honest client can vote for.
         if vote is not None and is_valid(vote[0], trie, rules):
             counts[vote[0]] += vote[1]
     return counts

@@ -1,4 +1,4 @@
-"""Reference implementation of the model of CAC12 and of drawing from contexts, with dicts, loops and fractions."""
+"""Reference implementation of the CAC12 model and of drawing from contexts, with dicts, loops and fractions."""
 
 from collections import Counter
 from fractions import Fraction
@@ -9,7 +9,7 @@ ROOT = ()
 
 
 def truncate(tokens, alphabet, max_length):
-    """Remove tokens that are not in the alphabet, then keep the first `max_length`."""
+    """Remove tokens that are not in the alphabet, and then keep the first `max_length` tokens."""
     return [token for token in tokens if token in alphabet][:max_length]
 
 
@@ -43,7 +43,8 @@ class Node:
 def explore(sequences, alphabet, max_length, max_gram, epsilon, noise, keep_all=True, fixed_threshold=None):
     """Return a dict from grams to the nodes that released a symbol (CAC12, Algorithm 1 and Sections 4.3.2 to 4.3.4).
 
-    `noise(number, symbol number, share)` returns the noise. Nodes are numbered level by level in the order of grams.
+    `noise(number, place, share)` returns the noise for a node and a symbol. Nodes are numbered by level, in the order
+    of grams.
     """
     bins = [*alphabet, END]
     truth = count_grams(sequences, max_gram)
@@ -119,9 +120,9 @@ def _children(node, nodes, bins, max_gram, depth):
 
 
 def synthesize(counts, max_length, order):
-    """Draw sequences (CAC12, Section 4.3.5) from a dict of grams, with END last if they end, and their counts.
+    """Draw sequences (CAC12, Section 4.3.5) from a dict of grams and counts. The last symbol of a gram may be END.
 
-    `order` is a sort key of grams, which are taken from the last to the first.
+    `order` is a sort key of grams, which are processed from the last to the first.
     """
     counts = {gram: count for gram, count in counts.items() if count > 0}
     length = max(map(len, counts))
@@ -154,15 +155,15 @@ def synthesize(counts, max_length, order):
 
 
 def draw_together(chances, ends, copies, numbers, start):
-    """Draw all sequences step by step, in the order of their histories with the latest symbol first.
+    """Draw all sequences step by step, sorted by their histories with the latest symbol first.
 
     Args:
-        chances: A function that returns the context of a history, and the probabilities of symbols and of the end after
-            it.
-        ends: The factor of the odds of an end, by length.
-        copies: The weight of the probabilities relative to one earlier symbol, and the probability of a copy of the
-            latest symbol.
-        numbers: One function per sequence, which returns its next uniform number.
+        chances: A function that returns the context of a history and the probabilities of the next symbol and of an
+            end.
+        ends: The factors by which the odds of an end are multiplied, by length.
+        copies: The weight of new symbols relative to one earlier symbol, and the probability of a copy of the latest
+            symbol.
+        numbers: One function per sequence that returns its next uniform number.
         start: A function that returns the next uniform number for all sequences.
     """
     drawn, going, golden = [[] for _ in numbers], list(range(len(numbers))), (5**0.5 - 1) / 2
@@ -178,7 +179,7 @@ def draw_together(chances, ends, copies, numbers, start):
             history = drawn[number]
             contexts = [chances(history[:place])[0] for place in range(len(history) + 1)]
             novelty, repeats = copies
-            # The places that may be copied. After the empty context, the latest place is copied only with probability
+            # These places may be copied. After the empty context, the latest place is copied only with probability
             # `repeats`.
             places, share = list(range(len(history))), numbers[number]()
             if share < repeats:

@@ -16,7 +16,7 @@ Votes = list[tuple[float, list[Prefix]]]
 
 
 def chances_of_votes(ballot: Ballot) -> list[Fraction]:
-    """Return, as the exact fractions of a release, the probabilities that a user casts 0, 1, ..., theta votes."""
+    """Return the exact probabilities that a user casts 0, 1, ..., theta votes in a release, as fractions."""
     tails = [Fraction(1), *map(Fraction, ballot.tails)]
     tails += [Fraction(0)] * (ballot.theta + 2 - len(tails))
     return [tail - after for tail, after in pairwise(tails)]
@@ -24,7 +24,7 @@ def chances_of_votes(ballot: Ballot) -> list[Fraction]:
 
 @cache
 def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
-    """Return the distribution of the sum of the votes of all users of a word, with one entry for theta and more."""
+    """Return the distribution of the total votes of all users of a word. The last entry is for theta or more votes."""
     law = [Fraction(1)] + [Fraction(0)] * ballot.theta
     for _ in range(holders):
         after = [Fraction(0)] * (ballot.theta + 1)
@@ -37,7 +37,7 @@ def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
 
 @cache
 def survives(holders: int, ballot: Ballot) -> float:
-    """Return the probability that a prefix of `holders` users survives a round."""
+    """Return the probability that a prefix with `holders` users survives a round."""
     return float(votes_law(holders, ballot)[-1])
 
 
@@ -54,16 +54,16 @@ def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: b
 
 
 def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """Return the delta of the worst path of numbers of users.
+    """Return the largest delta of all sequences of numbers of users.
 
-    The numbers may have any order, because lost nodes may return.
+    The numbers may be in any order, because lost nodes may return.
     """
     paths = product(range(most + 1), repeat=rounds)
     return max(one_word_path(factor, path, ballot, added) for path in paths)
 
 
 def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """Return the delta of the worst adversary without a grid.
+    """Return the delta of the worst adversary, computed without a grid.
 
     In each round, the adversary picks one surviving prefix.
     """
@@ -85,7 +85,7 @@ def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, adde
 
 
 class Chosen:
-    """A replacement for a secret, with a fixed draw."""
+    """A stand-in for a secret, with a fixed draw."""
 
     def __init__(self, share: float):
         self.word = int(share * 2**64)
@@ -98,7 +98,7 @@ class Chosen:
 
 
 def honest(client: Client, trie: Trie, rules: Rules) -> Votes:
-    """Return the possible votes of the real client, which casts one vote for any of its words."""
+    """Return the possible votes of the real client, which votes for one of its words."""
     total = sum(count for _, count in client.words)
     if rules.words == "one" or total == 0:
         vote = cast_vote(client, trie, rules, Chosen(0.0))
@@ -108,7 +108,7 @@ def honest(client: Client, trie: Trie, rules: Rules) -> Votes:
 
 
 def bernoulli(count: int, rate: float) -> list[tuple[float, tuple[bool, ...]]]:
-    """Return every outcome of independent coins."""
+    """Return the probability and the values of every outcome of independent coins."""
     return [
         (rate ** sum(coins) * (1 - rate) ** (count - sum(coins)), coins)
         for coins in product((False, True), repeat=count)
@@ -116,13 +116,13 @@ def bernoulli(count: int, rate: float) -> list[tuple[float, tuple[bool, ...]]]:
 
 
 def ballots(count: int, ballot: Ballot) -> list[tuple[float, tuple[int, ...]]]:
-    """Return every outcome of the numbers of votes of all users."""
+    """Return the probability and the values of every outcome of the users' numbers of votes."""
     chances = [float(chance) for chance in chances_of_votes(ballot)]
     return [(prod(chances[each] for each in cast), cast) for cast in product(range(len(chances)), repeat=count)]
 
 
 def batches(count: int, size: int) -> list[tuple[float, tuple[bool, ...]]]:
-    """Return every batch of a fixed size."""
+    """Return the probability and the members of every batch of a fixed size."""
     every = [coins for coins in product((False, True), repeat=count) if sum(coins) == size]
     return [(1 / len(every), coins) for coins in every]
 
@@ -133,7 +133,7 @@ def law_of(
     samples: list[tuple[float, tuple[int, ...]]],
     says: Callable[[Client, Trie, Rules], Votes] = honest,
 ) -> Law:
-    """Return the exact distribution of the trie over all votes and choices of words of the real client and server."""
+    """Return the exact distribution of the final trie over all votes and choices of words."""
     running: Law = {Trie(): 1.0}
     over: Law = {}
     while running:
@@ -162,5 +162,5 @@ def _one_round(clients, trie, rules, samples, says):
 
 
 def hockey_stick(first: Law, other: Law, factor: float) -> float:
-    """Return the smallest delta with which the first distribution is within a factor of the second."""
+    """Return the smallest delta for which the first distribution is within a factor of the second."""
     return sum(max(0.0, chance - factor * other.get(trie, 0.0)) for trie, chance in first.items())

@@ -1,7 +1,7 @@
-"""Reference implementations of the algorithms of the papers with dicts and loops, only for comparison.
+"""Reference implementations of the algorithms of the papers with dicts and loops.
 
-DPSU = Gopi et al., "Differentially Private Set Union" (ICML 2020). A user is a list of distinct items, and a histogram
-is a dict. `docs/privacy/errata.md` lists the differences from the paper if the paper is wrong.
+DPSU is Gopi et al., "Differentially Private Set Union" (ICML 2020). A user is a list of distinct items, and a histogram
+is a dict. `docs/privacy/errata.md` lists the errors of the paper that the code corrects.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence, Set
@@ -15,7 +15,7 @@ Weights = dict[Hashable, float]
 
 
 def word_name(secret: Any, word: str) -> int:
-    """Return the name of a word in the draws of samples, which are bits that follow from its bytes."""
+    """Return the name of a word in the draws of samples, which is computed from the bytes of the word."""
     content = np.frombuffer(word.encode(), np.uint8)
     return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
@@ -26,7 +26,7 @@ def bounded_sets(
     priority: Callable[[int, Hashable], int],
     candidates: set[Hashable] | None = None,
 ) -> list[list[Hashable]]:
-    """Return the distinct candidates of each user, at most `limit` with the smallest priorities."""
+    """Return the distinct candidates of each user, or the `limit` candidates with the smallest priorities."""
     bounded = []
     for number, items in enumerate(users):
         distinct = [item for item in dict.fromkeys(items) if candidates is None or item in candidates]
@@ -36,7 +36,7 @@ def bounded_sets(
 
 
 def weigh_count(users: Iterable[Items], limit: int, norm: int) -> Weights:
-    """Apply the constant share of DPSU Section 1.1, scaled so that a user weighs 1."""
+    """Add a constant share per item (DPSU Section 1.1), scaled so that the weights of a user have norm at most 1."""
     histogram: Weights = {}
     for items in users:
         for item in items:
@@ -45,7 +45,7 @@ def weigh_count(users: Iterable[Items], limit: int, norm: int) -> Weights:
 
 
 def weigh_weighted(users: Iterable[Items], norm: int) -> Weights:
-    """Apply an even share of 1 (DPSU Section 1.1)."""
+    """Divide weights of norm 1 evenly among the items of each user (DPSU Section 1.1)."""
     histogram: Weights = {}
     for items in users:
         for item in items:
@@ -98,7 +98,7 @@ def weigh_capped_descent(
 
 
 def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | None = None) -> Weights:
-    """Apply DPSU Algorithm 8, which is NOT private as claimed. It is here to show why the library rejects it."""
+    """Apply DPSU Algorithm 8, which is NOT as private as claimed. Tests use it to show why the library rejects it."""
     histogram: Weights = dict(start or {})
     for items in users:
         gaps = {item: cutoff - histogram.get(item, 0.0) for item in items}
@@ -109,7 +109,7 @@ def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | No
 
 
 def _level(gaps: list[float], cost: Callable[[float, float], float]) -> float:
-    """Return the level at which the cost is 1, by bisection, or the widest gap if all gaps cost less than 1."""
+    """Return the level at which the cost is 1, by bisection, or the widest gap if all gaps cost at most 1."""
     if not gaps:
         return 0.0
     low, high = 0.0, max(gaps)
@@ -128,7 +128,7 @@ def distance(first: Weights, second: Weights, norm: int) -> float:
 
 
 def pour_in_order(users: Iterable[Items], cutoff: float) -> Weights:
-    """Apply GW (Carvalho et al., 2022), which fills items to the cutoff, one after another, until one unit is used."""
+    """Apply GW (Carvalho et al., 2022), which fills items up to the cutoff in order until one unit is used."""
     histogram: Weights = {}
     for items in users:
         left = 1.0
@@ -140,7 +140,7 @@ def pour_in_order(users: Iterable[Items], cutoff: float) -> Weights:
 
 
 def adaptive_weights(users: Sequence[dict[int, float]], tau: float, most: int) -> Weights:
-    """Apply the reconstructed MAD. Each user maps items to the shares of a direct split."""
+    """Apply our reconstruction of MAD. Each user is a dict from items to shares."""
     start: Weights = {}
     for shares in users:
         if len(shares) <= most:

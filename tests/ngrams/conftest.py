@@ -1,4 +1,4 @@
-"""A small collection with known phrases."""
+"""Fixtures with a small collection of known phrases."""
 
 import pytest
 
@@ -21,5 +21,5 @@ def letters() -> vp.Corpus:
 
 @pytest.fixture(scope="session")
 def budget() -> vp.Budget:
-    """Return DPNE's budget for text."""
+    """Return a budget for text that DPNE uses."""
     return vp.Budget(epsilon=4, delta=1e-7)

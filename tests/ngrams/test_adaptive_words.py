@@ -1,4 +1,4 @@
-"""Tests of words in adaptive rounds before longer grams. The costs of both add up, and the planned rounds run."""
+"""Tests of n-grams with words from adaptive rounds. The costs of words and longer grams add up to the budget."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.jit
 
 
 def spent(plan, first, rest):
-    """Return the delta of the given rounds and of the later lengths, with slack."""
+    """Return the delta of the given rounds and the later lengths, including slack."""
     return total_delta(first, plan.budget, rest=rest) + plan.slack
 
 
@@ -33,24 +33,24 @@ def spent(plan, first, rest):
     ],
     ids=str,
 )
-def test_rounds_and_later_passes_add_up_to_the_budget(budget, fields):
-    """The delta of the rounds and the later passes is within the budget, and exceeds it if either costs more."""
+def test_rounds_and_later_passes_use_the_budget_exactly(budget, fields):
+    """The delta of the rounds and the later passes is within the budget, but exceeds it if either costs more."""
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
     assert isinstance(first, AdaptiveRounds)
     assert 0.9 * budget.delta < spent(plan, first, plan.later) <= plan.delta_spent * (1 + 1e-9) <= budget.delta
-    # Without novel words, the delta of the whole mu^2 is below the budget.
+    # The delta of the whole mu^2 alone, without novel words, is below the budget.
     assert gaussian_delta(budget.epsilon, (first.square + plan.later) ** 0.5) < budget.delta
     if plan.mechanism.max_length > 1:
         assert first.square < plan.later
-        # Broken variants, in which later lengths do not deduct the rounds, or rounds have too little noise.
+        # In deliberately broken variants, later lengths do not deduct the rounds, or rounds have too little noise.
         assert spent(plan, first, first.square + plan.later) > 1.02 * budget.delta
         louder = replace(first, first_round=replace(first.first_round, scale=first.first_round.scale / 3))
         assert spent(plan, louder, plan.later) > budget.delta
 
 
-def test_words_equal_those_of_the_planned_rounds():
-    """Separate rounds with the same secret release the same words, and phrases consist of released words."""
+def test_words_of_a_release_equal_those_of_the_planned_rounds():
+    """If the planned rounds run separately with the same secret, they release the same words."""
     corpus = corpus_of([[["old", "red", "barn"], [f"own{user}"]] for user in range(400)])
     plan = vp.NGrams(max_length=3, max_phrases_per_user=5).plan(vp.Budget(4, 1e-6))
     release = plan.release(corpus, seed=3)
@@ -62,7 +62,7 @@ def test_words_equal_those_of_the_planned_rounds():
 
 
 def test_the_plan_shows_the_rounds_of_words():
-    """The text and the numbers of the plan show the rounds, with one row for each."""
+    """The text of the plan has the number of rounds, and the table of passes has one row per round."""
     plan = vp.NGrams(max_length=2, max_phrases_per_user=100).plan(vp.Budget(1, 1e-6))
     assert "Length 1 runs in 21 adaptive rounds" in str(plan)
     squares = [row["scale"] ** -2 for row in plan.to_dict()["passes"] if row["pass"] in ("threshold", "round")]

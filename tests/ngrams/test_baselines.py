@@ -1,4 +1,4 @@
-"""Tests of the paper's baselines, which are set unions over all grams, without pruning."""
+"""Tests of the baselines of the DPNE paper, which are set unions over all grams without pruning."""
 
 import pytest
 from benchmarks.baselines.all_grams import AllGrams, dpsu_all, dpsu_even, dpsu_single
@@ -18,7 +18,7 @@ USERS = [[["a", "b", "a"], ["b", "a", "b", "c"]], [["c"], ["a", "b", "a"]], []]
 
 
 def naive_counts(users, length):
-    """Count users of each gram with sets."""
+    """Count the users of each gram with sets."""
     counts = {}
     for user in users:
         for gram in set(naive_ngrams.grams_of(user, length)):
@@ -35,7 +35,7 @@ def test_counts_of_grams_equal_the_reference_implementation():
 
 
 def test_baselines_release_the_common_grams(letters, budget):
-    """All three baselines release phrases with 1,000 users, but no gram of a single user."""
+    """All three baselines release a phrase with many users, but no word of a single user."""
     grams = AllGrams.of(letters, 3)
     phrase = ("see", "you", "soon")
     for release in (
@@ -67,7 +67,7 @@ def test_coverage_and_spurious_share_equal_the_exact_values(letters, budget):
     assert share > 0
 
 
-def test_missing_mass_equals_that_of_plain_loops(letters, budget):
+def test_missing_mass_equals_the_reference_implementation(letters, budget):
     """The missing mass is correct for each length and for all lengths together."""
     release = vp.NGrams(max_length=3, max_phrases_per_user=20).release(letters, budget, seed=1)
     counts = [naive_counts(_documents(letters), length) for length in (1, 2, 3)]
@@ -79,8 +79,8 @@ def test_missing_mass_equals_that_of_plain_loops(letters, budget):
 
 
 @pytest.mark.jit
-def test_releases_are_compared_side_by_side(letters, budget):
-    """The table has one row for each release and columns up to the longest length."""
+def test_releases_are_compared_by_length(letters, budget):
+    """The table has one row per release and one column per length, up to the longest length."""
     long, short = (vp.NGrams(max_length=n, max_phrases_per_user=20).release(letters, budget, seed=1) for n in (3, 1))
     table = released_by_length({"long": long, "short": short})
     assert table.columns == ["name", "1", "2", "3", "total"]
