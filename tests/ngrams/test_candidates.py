@@ -1,4 +1,4 @@
-"""Tests of candidates. Membership, count and list agree with an enumeration of all extensions."""
+"""Tests of candidates. Their membership, count and list agree with an enumeration of all extensions."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def released(data, *, single):
 
 
 def as_grams(words, lengths, *, single):
-    """Build the same grams with `Grams.longer`, by names."""
+    """Build the same grams with `Grams.longer`, from the names of pairs."""
     order = sorted(words)
     grams = Grams.of_tokens(len(order))
     text = [(word,) for word in order]
@@ -39,7 +39,7 @@ def as_grams(words, lengths, *, single):
 
 
 def as_text(candidates, grams, text, words, *, single):
-    """List candidates by number, as tuples of tokens."""
+    """Return all candidates in the order of their numbers, as tuples of tokens."""
     order = sorted(words)
     names = candidates.names(np.arange(candidates.count))
     left, partner = (names >> 32).tolist(), (names & 0xFFFFFFFF).tolist()
@@ -48,8 +48,8 @@ def as_text(candidates, grams, text, words, *, single):
 
 
 @given(data=st.data(), single=st.booleans())
-def test_valid_candidates_are_exactly_the_papers_set(data, single):
-    """Candidates are counted without a list and listed without repetition. Ranks follow the order of tokens."""
+def test_valid_candidates_equal_the_set_of_the_paper(data, single):
+    """`count` equals the number of listed candidates, no candidate is listed twice, and grams are sorted by tokens."""
     words, lengths = released(data, single=single)
     grams, text = as_grams(words, lengths, single=single)
     assert text == sorted(lengths[-1])
@@ -60,8 +60,11 @@ def test_valid_candidates_are_exactly_the_papers_set(data, single):
 
 
 @given(data=st.data(), level=st.integers(1, 40 * FINE_CELLS))
-def test_candidates_remain_exactly_if_their_forecast_reaches_the_level(data, level):
-    """The candidates agree with exact fractions. There are many ties, because many estimates are equal."""
+def test_candidates_are_kept_if_and_only_if_their_forecast_reaches_the_level(data, level):
+    """The candidates equal those of exact fractions.
+
+    Many forecasts are equal to the level, because estimates repeat.
+    """
     words, lengths = released(data, single=False)
     grams, text = as_grams(words, lengths, single=False)
     cells = st.integers(-3, 9)
@@ -90,16 +93,16 @@ def test_candidates_remain_exactly_if_their_forecast_reaches_the_level(data, lev
                 assert member == ((*left, partner[-1]) in wanted)
 
 
-def test_estimates_are_never_zero_and_capped():
-    """Estimates are positive and capped, so products of estimates are positive and do not overflow."""
+def test_estimates_are_positive_and_capped():
+    """Therefore, products of estimates are positive and do not overflow."""
     estimates = Estimates(np.array([-50, 0, 3, 2**40]), cell=0.5)
     assert estimates.capped.tolist() == [1, 1, 3, 2**36]
     assert Estimates(np.array([-7]), cell=1.0).total == 1
 
 
 @pytest.mark.parametrize("weight", [0.1, 1.0, 2.5, 1e300])
-def test_a_level_is_at_least_the_weight(weight):
-    """A level is rounded up, and capped if products would overflow."""
+def test_a_level_is_the_weight_rounded_up(weight):
+    """A level is also capped, because products would otherwise overflow."""
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([5, 6]), cell=0.25)
     forecast = Forecast.of(valid, estimates, np.array([11, 11]), 0.25)
@@ -110,7 +113,7 @@ def test_a_level_is_at_least_the_weight(weight):
 
 
 def test_the_largest_estimates_and_levels_do_not_overflow():
-    """`need` is the exact ceiling at the limits of the allowed range."""
+    """Even at the limits of the allowed range, `need` is exact."""
     top = 2**36
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([top, 2**50]), cell=1.0)

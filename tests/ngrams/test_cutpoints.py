@@ -1,4 +1,4 @@
-"""Tests of cutpoints and charges against a reference implementation and all outcomes of small votes."""
+"""Tests that compare cutpoints and charges with a reference implementation and with all outcomes of small votes."""
 
 from itertools import product
 from math import comb, prod
@@ -14,7 +14,7 @@ from voxpop.mechanisms.ngrams import votes as thresholds
 from voxpop.mechanisms.ngrams.votes import Votes
 
 CHANCES = (0.75, 0.5, 0.125)
-"""1 minus these numbers, prices and shares are sums of few powers of two, so sums of doubles are exact in any order."""
+"""These numbers, their complements, prices and shares are sums of a few powers of two, so sums of doubles are exact."""
 PRICES = 2.0 ** np.arange(-3, 9)
 RULES = [(0.25, 0.0), (0.25, 1.0), (0.0, 0.5), (0.0, 1.0), (0.5, -0.25)]
 REFERENCES = [0, 1]
@@ -27,7 +27,7 @@ def few_prices(monkeypatch):
 
 
 def set_reference(monkeypatch, reference):
-    """Make this cutpoint the reference, below which candidates are counted."""
+    """Make a cutpoint the reference, below which candidates are counted."""
     monkeypatch.setattr(constants, "MOST_CHANCE", CHANCES[reference])
 
 
@@ -42,7 +42,7 @@ bands = st.lists(st.lists(st.integers(0, len(CHANCES)), min_size=1, max_size=9),
 
 @pytest.mark.parametrize("reference", REFERENCES)
 def test_cutpoints_and_charges_equal_the_reference_implementation(reference, monkeypatch):
-    """The reference implementation tries every level of every candidate, and repeats the whole choice."""
+    """The reference implementation tries every level of every candidate, and repeats the whole choice each time."""
     set_reference(monkeypatch, reference)
 
     @given(bands, st.sampled_from(RULES))
@@ -56,7 +56,7 @@ def test_cutpoints_and_charges_equal_the_reference_implementation(reference, mon
 
 
 def outcomes(empty):
-    """Yield each combination of levels of candidates without users, in any order, and its probability."""
+    """Yield each combination of levels of candidates without users, ignoring their order, and its probability."""
     exactly = [1 - CHANCES[0], CHANCES[0] - CHANCES[1], CHANCES[1] - CHANCES[2], CHANCES[2]]
     for counts in product(range(empty + 1), repeat=len(exactly)):
         if sum(counts) == empty:
@@ -66,12 +66,12 @@ def outcomes(empty):
 
 
 def means(empty, held, rule):
-    """Return the means over all outcomes of spurious grams, charges, and charges for only the chosen cutpoints.
+    """Return means over all outcomes, of spurious grams, of charges, and of charges for only the chosen cutpoints.
 
     Args:
         empty: The number of candidates without users, by band.
         held: The levels of all other candidates, by band.
-        rule: The numbers of spurious grams allowed for each released gram, and in addition.
+        rule: The number of spurious grams allowed for each released gram, and the number allowed in addition.
     """
     spurious = charged = by_cutpoint = 0.0
     for found in product(*(outcomes(each) for each in empty)):
@@ -89,8 +89,8 @@ def means(empty, held, rule):
 @pytest.mark.parametrize("reference", REFERENCES)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("empty", [(8,), (4, 5), (1, 6), (2, 2, 2)], ids=str)
-def test_without_users_the_mean_charge_is_the_mean_of_spurious_grams(empty, rule, reference, monkeypatch):
-    """The mean charge over all outcomes, weighted by probability, is exactly the mean of spurious grams."""
+def test_without_users_the_mean_charge_equals_the_mean_number_of_spurious_grams(empty, rule, reference, monkeypatch):
+    """Both means are taken over all outcomes, weighted by their probabilities."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means(empty, [[]] * len(empty), rule)
     assert charged == pytest.approx(spurious, abs=1e-12)
@@ -100,8 +100,8 @@ def test_without_users_the_mean_charge_is_the_mean_of_spurious_grams(empty, rule
 @pytest.mark.parametrize("reference", REFERENCES)
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("held", [([0, 0, 1, 2, 3, 3, 3], []), ([0] * 7 + [1], [3] * 9)], ids=str)
-def test_with_users_the_mean_charge_is_at_least_the_mean_of_spurious_grams(held, rule, reference, monkeypatch):
-    """The mean charge is high enough for few or many candidates with users, at low or high levels."""
+def test_with_users_the_mean_charge_is_at_least_the_mean_number_of_spurious_grams(held, rule, reference, monkeypatch):
+    """This is true for few and for many candidates with users, at low and at high levels."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means((4, 3), held, rule)
     assert charged >= spurious - 1e-12
@@ -120,7 +120,7 @@ def test_a_charge_for_cutpoints_only_is_too_low(monkeypatch):
 
 
 def test_a_charge_for_lower_cutpoints_only_is_too_low(monkeypatch):
-    """This broken variant counts each candidate below the reference once, without empty candidates above it."""
+    """This broken variant ignores that some empty candidates are above the reference."""
     real = thresholds.charges
 
     def once(reached, sizes, reference, chances, *more):

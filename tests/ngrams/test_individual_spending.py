@@ -1,4 +1,4 @@
-"""Tests of extractions with individual budgets, with public values, rejected inputs and the second-chance pass."""
+"""Tests of individual budgets, including public values, rejected inputs and the second-chance pass."""
 
 from dataclasses import replace
 
@@ -44,7 +44,7 @@ def read(table):
 
 
 def public_numbers(users):
-    """Return the plans after two releases, of a collection and of a larger collection with the weights of the first."""
+    """Return the plans of two releases, of a collection and a larger collection with the weights of the first."""
     table = crowd()
     more = pl.concat([table, table.with_columns(pl.col("who") + 10_000).head(users)])
     watched = Watched(read(table))
@@ -55,14 +55,14 @@ def public_numbers(users):
 
 
 @pytest.mark.jit
-def test_nothing_public_depends_on_what_users_spent():
-    """Given the same noisy weights, all public numbers are the same and do not depend on the payments of users."""
+def test_public_numbers_do_not_depend_on_payments_of_users():
+    """Given the same noisy weights, all public numbers are the same, although payments differ."""
     one, other = public_numbers(180)
     assert one == other
 
 
 def with_leak(monkeypatch, leak):
-    """Make the second-chance pass depend on the remaining budgets."""
+    """Make the second-chance pass depend on the remaining budgets of users."""
     real = LaterPasses.run
 
     def execute(self, step):
@@ -81,14 +81,14 @@ def priced_by_leftovers(step, left):
 
 
 def published_payers(step, left):
-    """Drop the lowest cutpoints. Their number depends on the number of users with remaining budget."""
+    """Drop a number of the lowest cutpoints that depends on the number of users with remaining budget."""
     return replace(step, vote=replace(step.vote, rules=step.vote.rules[int((left > 0).sum()) % 7 :]))
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("leak", [priced_by_leftovers, published_payers])
-def test_leaks_of_payments_are_detected(monkeypatch, leak):
-    """The comparison of public numbers detects broken variants in which a public number depends on payments."""
+def test_public_numbers_that_depend_on_payments_are_detected(monkeypatch, leak):
+    """The comparison of public numbers detects deliberately broken variants that depend on payments."""
     with_leak(monkeypatch, leak)
     one, other = public_numbers(180)
     assert one != other
@@ -110,8 +110,8 @@ def test_the_plan_of_a_release_lists_the_executed_passes():
 
 @pytest.mark.jit
 @pytest.mark.parametrize("extraction", [INDIVIDUAL, vp.NGrams(3), vp.papers.DPNE(4, 10)], ids=str)
-def test_the_rows_that_ran_are_the_passes_of_the_transcript(extraction):
-    """The rows after length 1 have the types, lengths and noise of the transcript, and their types were planned."""
+def test_the_rows_of_a_plan_equal_the_passes_of_the_transcript(extraction):
+    """The rows have the types, lengths and noise of the transcript, and the first plan has the same rows."""
     plan = extraction.plan(BUDGET)
     release = plan.release(read(crowd()), seed=2)
     rows = [[row for row in each.to_dict()["passes"] if "ran" in row] for each in (plan, release.plan)]
@@ -130,7 +130,7 @@ def test_the_rows_that_ran_are_the_passes_of_the_transcript(extraction):
 
 
 @pytest.mark.jit
-def test_every_part_of_a_phrase_is_released_after_the_second_chance():
+def test_every_part_of_a_released_phrase_is_released():
     """The second-chance pass adds only grams with parts that are already released."""
     for seed in range(4):
         grams = {tuple(gram) for gram in INDIVIDUAL.release(read(crowd()), BUDGET, seed=seed)}
@@ -138,32 +138,32 @@ def test_every_part_of_a_phrase_is_released_after_the_second_chance():
 
 
 def test_one_length_has_no_further_passes():
-    """With one length, length 1 gets the whole budget."""
+    """With a maximum length of 1, the only length uses the whole budget."""
     release = vp.NGrams(1, max_phrases_per_user=3).release(read(crowd()), BUDGET, seed=1)
     assert len(release) > 0
     assert release.plan.second_chance is None
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9, 32])
-def test_charges_use_the_whole_budget_for_five_lengths_or_more(length):
-    """With 5 lengths or more, charges use the whole budget after length 1. With fewer lengths, some budget remains."""
+def test_charges_use_the_whole_budget_for_at_least_five_lengths(length):
+    """With at least 5 lengths, charges use the whole budget after length 1. With fewer lengths, some budget remains."""
     found = usual_charges((1.0,) * length)
     assert len(found) == length - 1
     assert sum(found) == pytest.approx(1.0) if length >= 5 else sum(found) <= 0.53
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
-def test_equal_values_change_no_charge(length):
-    """If all lengths have the same value, even another value than 1, charges are the same to the last bit."""
+def test_equal_length_weights_change_no_charge(length):
+    """If all lengths have the same weight, even a weight other than 1, charges are the same to the last bit."""
     assert usual_charges(worths_of([3.0] * length)) == usual_charges((1.0,) * length)
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
-def test_values_change_charges_within_bounds(values):
-    """A length with all the value gets the largest charge.
+def test_length_weights_change_charges_within_bounds(values):
+    """Each length keeps a third of its usual charge.
 
-    Each length keeps a third of its usual charge, and the cap is the same.
+    The whole budget is the same.
     """
     usual, valued = usual_charges((1.0,) * len(values)), usual_charges(worths_of(values))
     assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
@@ -175,8 +175,8 @@ def test_values_change_charges_within_bounds(values):
     assert plan.delta_spent <= budget.delta
 
 
-def test_a_value_of_only_the_longest_grams_pays_for_every_vote():
-    """Nothing remains for the second-chance pass. Usually, length 4 is a bottleneck, but here no length is."""
+def test_a_weight_for_only_the_longest_grams_leaves_no_budget_for_a_second_chance():
+    """All votes together use the whole budget, and the charge of length 4 is more than twice its usual charge."""
     alone = usual_charges(worths_of([0, 0, 0, 0, 1]))
     assert sum(alone) == pytest.approx(1.0)
     assert alone[2] > 2 * usual_charges((1.0,) * 5)[2]
@@ -186,8 +186,8 @@ def test_a_value_of_only_the_longest_grams_pays_for_every_vote():
 
 
 @pytest.mark.parametrize("dense", [False, True])
-def test_a_user_who_takes_part_in_every_vote_has_enough_budget(dense):
-    """The rates reserve the charges for the lengths that the longest run of the user may still reach."""
+def test_a_user_with_candidates_in_every_vote_has_enough_budget(dense):
+    """The rates reserve the charges for all lengths up to the longest run of the user."""
     charges, left = Charges(0.5, (1.0,) * 9, dense=dense), np.array([WHOLE])
     for length in range(2, 10):
         measurement, charges = charges.measurement(length)
@@ -200,7 +200,7 @@ def test_a_user_who_takes_part_in_every_vote_has_enough_budget(dense):
 
 
 def vote_of(names, levels, sizes, cutpoints):
-    """Return a vote on all pairs of 1,000 words with these cutpoints."""
+    """Return a vote about all pairs of 1,000 words, with the given cutpoints."""
     rule = ThresholdRule("gaussian", 1.0, 0, 2.0**-20)
     candidates = Candidates.all_valid(Grams.of_tokens(1000), 1000, single=False)
     return ThresholdVote.of(candidates, rule, np.array(cutpoints))
@@ -216,8 +216,8 @@ class OneBand:
         return np.zeros(names.size, np.int64)
 
 
-def test_deferred_candidates_were_not_selected_and_may_have_users():
-    """Deferred candidates are grouped by level. Groups that noise explains are omitted."""
+def test_deferred_candidates_are_grouped_by_level():
+    """Deferred candidates were not selected. If noise explains all of a group, the group is omitted."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
     levels = np.concatenate([np.full(900, 1), np.full(600, 2), np.full(500, 4), rng.integers(1, 6, 10)])
@@ -237,9 +237,9 @@ def test_deferred_candidates_were_not_selected_and_may_have_users():
 
 
 def test_a_list_of_deferred_candidates_covers_all_lengths():
-    """Numbers serve as names.
+    """The numbers of deferred candidates are their names.
 
-    Each number has a length and a piece, and selected grams are added to their length in order.
+    Each number belongs to a length and a piece, and selected grams are inserted into their length in order.
     """
     rows = [np.array([[0, 2], [1, 1], [2, 0]], np.int32), np.array([[0, 1, 1]], np.int32)]
     missed = (
@@ -264,7 +264,7 @@ def grams_of(rows):
     return Grams(np.array(rows, np.int32), none, none)
 
 
-def test_joined_candidates_have_one_number_each_and_separate_bands():
+def test_joined_candidates_have_distinct_numbers_and_separate_bands():
     """The likely candidates are numbered first, followed by the candidates of the screening vote."""
     valid = Candidates.all_valid(Grams.of_tokens(4), 4, single=False)
     pairs = Pairs(valid.pairs.left_group, valid.pairs.partner_group, np.array([1, 2, 3, 4]), single=False)
@@ -290,15 +290,15 @@ def test_too_many_cutpoints_are_rejected():
         ThresholdVote.of(None, rule, np.linspace(0.1, 1, 200))
 
 
-def test_the_slack_counts_every_pass():
+def test_the_slack_covers_every_pass():
     """Screening votes and the second-chance pass count as passes, and `MOST_PASSES` includes them."""
     rounds = deciding(vp.NGrams(2).plan(BUDGET).first).rounds
     assert 32 + SIDE_VOTES + 1 + len(rounds) == MOST_PASSES
     assert len(SCREENING_CHARGES) + 1 == SIDE_VOTES
 
 
-def test_a_second_chance_pass_spends_the_remaining_budget():
-    """The charge of the second-chance pass is public, and so is its noise."""
+def test_users_spend_their_remaining_budget_on_the_second_chance_pass():
+    """The charge and the noise of this pass do not depend on the remaining budgets, so they are public."""
     charges = Charges(0.5, (1.0,) * 9)
     square, rates = charges.second_chance()
     charge = charges.charge(square, 1.0, rates)

@@ -1,4 +1,4 @@
-"""N-grams with a public list of words, and the share of words that follows from the number of users."""
+"""Tests of n-grams with a public list of words, and of the share of the budget for words."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -32,13 +32,13 @@ def corpus_of(users):
     return vp.read(table, user="who", text="what", options=vp.ReadOptions(progress=False))
 
 
-# The share of words.
+# The share of the budget for words, which depends on the number of users.
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("settings", [{}, {"max_length": 3, "length_weights": [5, 1, 1]}, {"known": NOBODY}], ids=list)
-def test_words_and_later_lengths_share_one_sum_for_every_choice(settings):
-    """In addition to their own part, later passes get exactly the part of the cap that rounds do not spend."""
+def test_words_and_later_lengths_share_one_cap_for_every_choice(settings):
+    """In addition to their own part, later passes get exactly the part of the cap that rounds of words do not spend."""
     plan = vp.NGrams(**settings).plan(BUDGET)
     proof, menu = plan.certificate.proof, plan.first
     whole = Fraction(proof.choice.square) + Fraction(proof.later.square)
@@ -55,8 +55,8 @@ def test_words_and_later_lengths_share_one_sum_for_every_choice(settings):
 
 
 @pytest.mark.jit
-def test_the_share_decreases_with_the_number_of_users():
-    """The unit is the noise of one count with the whole budget, so users count less at epsilon 1."""
+def test_the_share_for_words_decreases_with_the_number_of_users():
+    """Numbers of users are in units of the noise of a count with the whole budget."""
     for budget in (BUDGET, vp.Budget(1, 1e-7)):
         menu = vp.NGrams().plan(budget).first
         unit = menu.sigma * SHARE_OF_CHOICE**0.5
@@ -67,13 +67,13 @@ def test_the_share_decreases_with_the_number_of_users():
             if place:
                 assert menu.share_for(counts - 2) > share
     assert menu.share_for(np.full(12, -100)) == menu.shares[0]
-    # Before the choice, plans show the share for many users, which is the default.
+    # Before the choice, plans show the default share, which is the share for many users.
     assert menu.entry(LIMITS[0]) == menu.entry(LIMITS[0], menu.shares[-1])
 
 
 @pytest.mark.jit
 def test_few_users_get_the_share_of_few_users():
-    """The plan of a release contains the share of words, and its later passes have the remaining budget."""
+    """The plan of a release contains the share for words, and later passes have the remaining budget."""
     plan = vp.NGrams(max_length=3).plan(BUDGET)
     few, many = (plan.release(corpus_of(users), seed=3).plan for users in (600, 6000))
     assert few.words.share == pytest.approx(tuned.WORDS_OF_FEW[0][1])
@@ -85,8 +85,8 @@ def test_few_users_get_the_share_of_few_users():
 
 
 @pytest.mark.jit
-def test_passes_beyond_the_rest_are_rejected(monkeypatch):
-    """In the broken variant, phrases get the whole cap of words in addition to their own part."""
+def test_passes_beyond_the_remaining_budget_are_rejected(monkeypatch):
+    """In this deliberately broken variant, phrases get the whole cap of words in addition to their own part."""
     plan = vp.NGrams(max_length=3).plan(BUDGET)
     more = plan.least_later + plan.certificate.proof.choice.square
     monkeypatch.setattr(type(plan), "later_after", lambda plan, words: more)
@@ -94,7 +94,7 @@ def test_passes_beyond_the_rest_are_rejected(monkeypatch):
         plan.release(corpus_of(600), seed=3)
 
 
-# Words of a list that has no users.
+# Listed words without users.
 
 
 def listed(words):
@@ -102,7 +102,7 @@ def listed(words):
 
 
 def nobody_and_charge(runs):
-    """Return the mean number of released words, its standard error, and the mean charge without users of the list."""
+    """Return the mean number of released words of a list without users, its standard error, and the mean charge."""
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=10, max_spurious_share=0.3, known=NOBODY)
     plan, engine, found = ngrams.plan(BUDGET), check_engine(corpus_of(30)), []
     for seed in range(runs):
@@ -115,7 +115,7 @@ def nobody_and_charge(runs):
 
 @pytest.mark.jit
 def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatch):
-    """The test detects a charge for only the chosen level, which ignores all other possible levels.
+    """A charge for only the chosen level, which ignores all other possible levels, is detected.
 
     The probability of a false alarm is below 1e-8.
     """
@@ -133,8 +133,8 @@ def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatc
 
 
 @pytest.mark.jit
-def test_phrases_have_the_rest_of_the_account(monkeypatch):
-    """The total charge is within the bound. An account that begins at 0 exceeds it and is detected."""
+def test_phrases_have_the_remaining_allowance_of_spurious_grams(monkeypatch):
+    """The account of spurious grams begins with the charge for words, and the total charge is within the bound."""
     corpus, share = corpus_of(900), PLAN.mechanism.max_spurious_share
 
     def charge(seed):
@@ -159,7 +159,7 @@ def test_phrases_have_the_rest_of_the_account(monkeypatch):
 
 @pytest.mark.jit
 def test_listed_words_need_fewer_users_and_make_phrases():
-    """Words with 24 users are released more often with a list, and phrases consist of them."""
+    """With a list, words with 24 users and phrases of these words are released more often."""
     rows = [(user, "thank you very much") for user in range(24)] + [(user + 24, f"other{user}") for user in range(600)]
     table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
     corpus = vp.read(table, user="who", text="what", options=vp.ReadOptions(progress=False))
@@ -175,7 +175,7 @@ def test_listed_words_need_fewer_users_and_make_phrases():
 def test_plans_contain_the_size_the_fingerprint_and_the_risk_of_the_list():
     """Plans contain the size and fingerprint of the list, and the risk for listed words of one user.
 
-    A saved list cannot run.
+    A certificate without its list is rejected.
     """
     text, numbers = str(PLAN), PLAN.to_dict()["known"]
     assert numbers["size"] == 203

@@ -1,4 +1,4 @@
-"""End-to-end tests of n-gram extraction, with released grams, rejected inputs and invariants."""
+"""End-to-end tests of n-grams, including released grams, rejected inputs and invariants."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ CELLS = [
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_common_phrases_are_released_and_rare_phrases_are_not(letters, budget, cell):
-    """Every phrase with 1,000 users is released with all its parts, but no word of a single user."""
+    """Every phrase with 1,000 users is released with all its parts, but no word of a single user is released."""
     release = cell.release(letters, budget, seed=3)
     grams = set(release)
     assert {("thank", "you", "very", "much"), ("see", "you", "soon"), ("how", "are", "you")} <= grams
@@ -43,7 +43,7 @@ def test_common_phrases_are_released_and_rare_phrases_are_not(letters, budget, c
 @given(users=written_users(), cell=st.sampled_from(CELLS), seed=st.integers(0, 99))
 @settings(max_examples=60)
 def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, seed):
-    """Epsilon is so large that words with a few users and many spurious grams are released."""
+    """Epsilon is so large that words with few users and many spurious grams are released."""
     ngrams = replace(cell, max_phrases_per_user=6, max_spurious_share=0.4)
     release = ngrams.release(corpus_of([[["a"]], *users]), vp.Budget(30, 0.01), seed=seed)
     grams = set(release)
@@ -52,8 +52,8 @@ def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, s
 
 
 @pytest.mark.jit
-def test_a_seed_repeats_a_release_for_any_number_of_threads(letters, budget, monkeypatch):
-    """The random values depend on grams and users, not on the order of work."""
+def test_a_seeded_release_is_the_same_for_any_number_of_threads(letters, budget, monkeypatch):
+    """The random values depend on grams and users, and not on the order of computations."""
     plan = vp.NGrams(max_length=4, max_phrases_per_user=3).plan(budget)
     first = plan.release(letters, seed=7)
     monkeypatch.setattr(threads, "THREADS", 1)
@@ -68,12 +68,12 @@ def test_a_seed_repeats_a_release_for_any_number_of_threads(letters, budget, mon
 
 @pytest.mark.jit
 def test_no_two_releases_without_a_seed_share_their_noise(letters):
-    """The budget leaves many grams uncertain, so releases differ."""
+    """With this budget, many grams are close to thresholds, so at least two of four releases differ."""
     plan = vp.NGrams(max_length=3, max_phrases_per_user=3, max_spurious_share=0.3).plan(vp.Budget(0.5, 1e-7))
     assert len({frozenset(plan.release(letters)) for _ in range(4)}) > 1
 
 
-def test_a_run_follows_its_plan(letters, budget):
+def test_a_release_of_dpne_spends_the_planned_budget(letters, budget):
     """After length 1, `DPNE` spends at most the mu^2 of the plan and more than 99.9 percent of it."""
     plan = vp.papers.DPNE(max_length=4, max_phrases_per_user=20).plan(budget)
     ran = plan.release(letters).plan.ran
@@ -85,8 +85,8 @@ def test_a_run_follows_its_plan(letters, budget):
 
 
 @pytest.mark.jit
-def test_the_plan_spends_its_budget_and_never_more(budget):
-    """Exact accounting spends more than 99.9 percent of delta, and no accounting spends more than delta."""
+def test_a_plan_spends_at_most_its_budget(budget):
+    """Plans with exact accounting also spend more than 99.9 percent of delta."""
     for cell in CELLS:
         plan = cell.plan(budget)
         assert plan.delta_spent <= budget.delta
@@ -101,8 +101,8 @@ def test_the_plan_of_dpne_has_the_published_numbers(budget):
     assert published.first.threshold == pytest.approx(24.4381, abs=1e-3)
 
 
-def test_a_ratio_sets_sigma_of_consecutive_lengths(budget):
-    """In DPNE, sigma_k = c sigma_(k-1)."""
+def test_the_ratio_of_dpne_is_the_ratio_of_consecutive_sigmas(budget):
+    """With the ratio c, sigma_k = c sigma_(k-1)."""
     sigma = np.array(vp.papers.DPNE(max_length=6, ratio=1.25).plan(budget).sigma)
     assert sigma[1:] / sigma[:-1] == pytest.approx(1.25, rel=1e-9)
 
@@ -115,8 +115,8 @@ def test_limits_of_the_paper_may_differ_by_length(letters, budget):
     assert ("see", "you", "soon") in dpne.release(letters, budget, seed=1)
 
 
-def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budget):
-    """The release states the chosen limit of words. Longer phrases have a limit of 100,000 at no cost."""
+def test_without_a_limit_words_have_a_chosen_limit_and_phrases_a_constant_limit(letters, budget):
+    """The plan of a release contains the chosen limit of words. Longer phrases have a limit of 100,000 at no cost."""
     plan, given = vp.NGrams(2).plan(budget), vp.NGrams(2, max_phrases_per_user=100_000).plan(budget)
     assert plan.sigma[1] == pytest.approx(given.sigma[1], rel=0.01)
     assert plan.to_dict()["max_phrases_per_user"] == given.to_dict()["max_phrases_per_user"] == 100_000
@@ -131,7 +131,7 @@ def test_without_a_limit_words_have_a_menu_and_phrases_a_constant(letters, budge
 
 @pytest.mark.jit
 def test_the_number_of_spurious_grams_follows_eta():
-    """No bigram has users, so the number of spurious bigrams is binomial (false alarm 1e-9)."""
+    """No bigram has users, so the number of released bigrams is binomial (false alarm 1e-9)."""
     users = [[[word] for word in "abcdefgh"]] * 400  # All words are common, and there are no bigrams.
     corpus, eta, runs = corpus_of(users), 0.25, 120
     plan = vp.papers.DPNE(max_length=2, max_phrases_per_user=8, max_spurious_share=eta).plan(vp.Budget(20, 1e-6))
@@ -215,7 +215,7 @@ def test_users_needed_grow_with_length_and_probability(budget):
         ({"length_weights": [1, 1, 0], "max_length": 3}, "last of `length_weights` must be above 0"),
     ],
 )
-def test_errors_of_fields_out_of_range_state_the_requirement(fields, words):
+def test_fields_out_of_range_are_rejected(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(InputError, match=words):
         vp.NGrams(**fields)
@@ -239,14 +239,14 @@ def test_fields_of_the_paper_out_of_range_are_rejected(fields, words):
         vp.papers.DPNE(**fields)
 
 
-def test_a_delta_of_zero_is_rejected_with_advice():
-    """Words are not known in advance."""
+def test_a_delta_of_zero_is_rejected():
+    """Words are not known in advance, so their release requires a positive delta."""
     with pytest.raises(BudgetError, match="must not be computed from the data"):
         vp.NGrams().plan(vp.Budget(1.0))
 
 
-def test_plans_are_frozen_comparable_and_complete_as_json(budget):
-    """Plans are frozen, comparable, and complete as JSON."""
+def test_plans_are_comparable_and_contain_all_passes(budget):
+    """Equal mechanisms have equal plans. The dict of a plan contains the rows of all passes, which did not run yet."""
     plan = vp.NGrams(max_length=3).plan(budget)
     assert plan == vp.NGrams(max_length=3).plan(budget)
     assert vp.NGrams(max_length=2).plan(budget) != plan

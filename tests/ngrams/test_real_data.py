@@ -1,4 +1,4 @@
-"""Tests of n-grams on real text and clicks, with the published numbers and the gain from guided pruning."""
+"""Tests of n-grams on real text and clicks, including the published numbers and the gain from guided pruning."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_msnbc_results_equal_the_published_results(clicks):
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_msnbc_by_default_releases_half_as_much_again(clicks):
+def test_the_default_releases_more_msnbc_grams_than_published(clicks):
     """The default releases more than 1.6 times the paper's total. The measured factor is near 1.78 (deviation 0.01)."""
     guided = vp.NGrams(max_length=6, max_phrases_per_user=10).release(clicks, vp.Budget(1, 1e-7))
     assert len(guided) > 1.6 * sum(PAPER)
@@ -52,10 +52,10 @@ def test_msnbc_by_default_releases_half_as_much_again(clicks):
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_guided_extraction_from_text_releases_three_times_the_published(posts):
+def test_the_default_releases_over_three_times_as_many_reddit_grams_as_dpne(posts):
     """At the same epsilon and delta, the default releases over 3.5 times as many grams as `DPNE` with limit 100.
 
-    The measured factor is near 4.0. Among released grams of up to five words, at most a share of eta has no users.
+    The measured factor is near 4.0. Among released grams of up to five words, less than one percent have no users.
     """
     budget = vp.Budget(4, 1e-7)
     published = vp.papers.DPNE().release(posts, budget)
@@ -69,8 +69,8 @@ def test_guided_extraction_from_text_releases_three_times_the_published(posts):
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_values_release_more_valuable_phrases(data_dir):
-    """If only phrases of four words have a value, twice as many are released as with equal values (1,315 and 672)."""
+def test_length_weights_increase_the_number_of_phrases_of_a_length(data_dir):
+    """If only phrases of four words have a weight, about twice as many of them are released (1,315 instead of 672)."""
     chat = read_engine(data_dir / "ubuntu_irc.parquet", user="user", text="text")
     released = [
         by_length(vp.NGrams(4, length_weights=values).release(chat, vp.Budget(4, 1e-7)), 4)[-1]

@@ -1,11 +1,11 @@
-"""Tests of the number of released grams without users, by length, if nearly all candidates are empty.
+"""Tests of the number of spurious grams of each length if nearly all candidates have no users.
 
-A band chooses its cutpoint after the votes, so more empty grams reach the chosen cutpoint than a fixed cutpoint. For n
-empty candidates, let W be the largest value, over all cutpoints i, of the number above cutpoint i minus (1 + a) n p_i.
-For each length and its part of the second-chance pass, the excess of m bands is below `sum_bound`, except with
+The cutpoint of a band is chosen after the votes, so more empty candidates reach it than a fixed cutpoint. For n
+empty candidates, let W be the maximum over all cutpoints i of the number of candidates above cutpoint i minus (1 + a) n
+p_i. For each length and its part of the second-chance pass, the excess of m bands is below `sum_bound`, except with
 probability `FALSE_ALARM` (docs/privacy/ngrams.md, "Spurious grams"). For the whole file, the probability of a false
-alarm is below 1e-8. Charges vary with the votes, so their sum over all runs may be less than n p_i by a tenth.
-`test_cutpoints.py` shows exactly on small votes that the mean of charges is never too low.
+alarm is below 1e-8. Charges vary with the votes, so their sum over all runs may be lower than n p_i by a tenth. For
+small votes, `test_cutpoints.py` shows exactly that the mean of charges is never too low.
 """
 
 import numpy as np
@@ -22,9 +22,9 @@ from voxpop.privacy.gate import simulating as selecting
 RUNS, LONGEST, FALSE_ALARM = 10, 5, 1e-9
 pytestmark = pytest.mark.jit
 MOST_BANDS = 24
-"""An upper bound on the bands of a length and its pieces in the second-chance pass. A test asserts it."""
+"""An upper bound on the number of bands of a length, including its pieces in the second-chance pass."""
 SLACK, SHORT = 0.25, 0.9
-"""The slack a, and the lowest allowed ratio of the charges of all runs to their expected value."""
+"""The slack a, and the smallest allowed ratio of the charges of all runs to their expected value."""
 SAID = [[f"said{number:02}{place}" for place in range(LONGEST)] for number in range(40)]
 HELD = {tuple(each[first:last]) for each in SAID for first in range(LONGEST) for last in range(first + 2, LONGEST + 1)}
 PLAN = {"max_length": LONGEST, "max_phrases_per_user": 10, "max_spurious_share": 0.3}
@@ -32,15 +32,16 @@ PLAN = {"max_length": LONGEST, "max_phrases_per_user": 10, "max_spurious_share":
 
 @pytest.fixture(scope="module")
 def mostly_empty():
-    """Return 200 words such that no user has a pair of them, and sentences of five other words with 30 users each."""
+    """Return a corpus of 200 words that never occur in pairs, and sentences of five other words with 30 users each."""
     users = [[[f"word{number:03}"]] for number in range(200) for _ in range(40)]
     return corpus_of(users + [[sentence] for sentence in SAID for _ in range(30)])
 
 
 def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
-    """Return numbers by length, from 2 on.
+    """Return arrays of numbers for all lengths from 2.
 
-    They are the number of spurious grams and its estimate, summed over all runs, and the largest number of bands.
+    The arrays contain the number of spurious grams and its estimate, summed over all runs, and the maximum number of
+    bands.
     """
     plan, found = mechanism(**PLAN).plan(vp.Budget(8, 1e-4)), np.zeros((2, LONGEST - 1))
     real, pieces, bands = DeferredList.lengths_of, [], np.zeros(LONGEST - 1, int)
@@ -75,15 +76,15 @@ def sum_bound(theta, bands):
 
 
 def too_many(found, estimated, bands):
-    """Return, for each length, whether more grams are spurious than the choice of cutpoints explains."""
+    """Return, for each length, whether there are more spurious grams than the choice of cutpoints explains."""
     theta = brentq(lambda x: np.expm1(x) - x * (1 + SLACK), 1e-6, 2.0)
     excess = np.array([sum_bound(theta, RUNS * each) if each else 0.0 for each in bands])
     return found > (1 + SLACK) * estimated / SHORT + excess
 
 
 @pytest.mark.parametrize("mechanism", [vp.NGrams, vp.papers.DPNE])
-def test_no_length_has_more_spurious_grams_than_stated(mechanism, mostly_empty, monkeypatch):
-    """The default, with screening votes and the second-chance pass, and `DPNE` satisfy the bound."""
+def test_no_length_has_more_spurious_grams_than_reported(mechanism, mostly_empty, monkeypatch):
+    """The default, with screening votes and the second-chance pass, satisfies the bound, and so does `DPNE`."""
     found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, mechanism)
     print(mechanism, found / RUNS, estimated / RUNS, bands)
     assert not too_many(found, estimated, bands).any()
@@ -92,7 +93,7 @@ def test_no_length_has_more_spurious_grams_than_stated(mechanism, mostly_empty, 
 
 @pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
 def test_more_spurious_grams_are_detected(fault, mostly_empty, monkeypatch):
-    """Three times as many empty candidates reach the lowest cutpoint, or only a third of those below it is counted."""
+    """In the two faults, too many empty candidates reach the lowest cutpoint, or too few of those below are counted."""
     if fault == "too many go on":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(min(1, 3 * chance)))
     if fault == "a third of those below":
@@ -105,17 +106,17 @@ def test_more_spurious_grams_are_detected(fault, mostly_empty, monkeypatch):
 
 
 def test_a_higher_eta_is_detected_if_thresholds_are_published(mostly_empty, monkeypatch):
-    """The thresholds are for three times eta, but the plan reports the probability for the correct eta."""
+    """The probability of a hit is three times as large as reported, up to 0.9."""
     real = selecting.spurious_hits
     monkeypatch.setattr(selecting, "spurious_hits", lambda who, p, *rest: real(who, min(3 * p, 0.9), *rest))
     assert too_many(*numbers_by_length(mostly_empty, monkeypatch, vp.papers.DPNE))[:2].all()
 
 
 @pytest.mark.parametrize("empty", [30, 1000])
-def test_the_excess_is_bounded_for_any_chosen_cutpoint(empty):
-    """The worst choice for known empty candidates has a mean excess of at most 1 / (2 a) in 4,000 draws.
+def test_the_excess_is_bounded_for_the_worst_cutpoint(empty):
+    """If empty candidates were known, the worst choice would have a mean excess of at most 1 / (2 a) in 4,000 draws.
 
-    The sum is below `sum_bound`, except with probability 1e-9.
+    The sum of the excess is below `sum_bound`, except with probability 1e-9.
     """
     chances, rng, draws = np.geomspace(0.9, 1e-4, 60), np.random.default_rng(5), 4_000
     for slack in (0.1, SLACK, 1.0):
@@ -125,5 +126,5 @@ def test_the_excess_is_bounded_for_any_chosen_cutpoint(empty):
         worst = np.maximum(0.0, (above - (1 + slack) * empty * chances).max(axis=1))
         assert worst.sum() < sum_bound(theta, draws)
         assert worst.mean() < 1 / (2 * slack)
-    # With a = 0 there is no such bound, because the excess of the worst choice is of the order of sqrt(n).
+    # With a = 0, there is no such bound, because the excess of the worst choice is of the order of sqrt(n).
     assert (above - empty * chances).max(axis=1).mean() > 0.25 * np.sqrt(empty)

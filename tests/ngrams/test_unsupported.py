@@ -1,4 +1,4 @@
-"""Candidates that reach a threshold only by noise follow exact distributions, and doubles agree with eighty digits."""
+"""Candidates that reach a threshold only by noise have exact distributions, and doubles agree with eighty digits."""
 
 import numpy as np
 import pytest
@@ -15,19 +15,19 @@ from voxpop.privacy.sampling import SAMPLING_BAND
 from voxpop.privacy.secret import Secret
 
 FALSE_ALARM = 1e-9
-"""The probability of a false alarm in each comparison of all counts together."""
+"""The probability of a false alarm in each call of `are_binomial`."""
 
 
 def are_binomial(hits, trials, chance):
-    """Return whether all counts together are plausible for a binomial distribution (false alarm `FALSE_ALARM`)."""
+    """Return whether all counts are plausible for a binomial distribution."""
     each = FALSE_ALARM / (2 * np.size(hits))
     low, high = binom.ppf(each, trials, chance), binom.isf(each, trials, chance)
     return bool(np.all((hits >= low) & (hits <= high)))
 
 
 @pytest.mark.parametrize(("count", "chance"), [(50, 0.3), (3, 0.5), (1, 0.01), (400, 0.002)])
-def test_every_number_is_hit_with_the_same_probability_and_independently(count, chance):
-    """The test counts single numbers and all pairs of neighbours together over 4,000 secrets."""
+def test_every_candidate_is_hit_independently_with_the_same_probability(count, chance):
+    """The test counts hits of single numbers and of pairs of consecutive numbers over 4,000 secrets."""
     runs = 4000
     hits = np.zeros((runs, count), np.int64)
     for run in range(runs):
@@ -41,8 +41,8 @@ def test_every_number_is_hit_with_the_same_probability_and_independently(count, 
         assert are_binomial(together.sum(), together.size, chance**2)
 
 
-def test_doubles_and_many_digits_give_the_same_hits():
-    """If every gap is computed exactly, the hits do not change, neither for small nor for large gaps."""
+def test_doubles_and_exact_computations_give_the_same_hits():
+    """If every gap between hits is computed exactly, the hits do not change, for small and for large gaps."""
     for count, chance in [(10**5, 1e-3), (10**12, 3e-10), (1000, 0.9), (2**46, 1e-13)]:
         quick, exact = (
             hits_below(count, precise.number(chance), Secret.from_seed(3), "test", band=band).tolist()
@@ -53,7 +53,7 @@ def test_doubles_and_many_digits_give_the_same_hits():
 
 
 def test_supported_candidates_get_separate_noise():
-    """Hits on candidates with votes are dropped, whether or not these candidates pass. All other hits remain."""
+    """Hits on candidates with users are replaced by their own noisy levels. All other hits remain."""
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     everything = spurious_hits(candidates, precise.number(0.999999), Secret.from_seed(1), "x")
     assert everything.size == 81
@@ -72,8 +72,8 @@ def test_supported_candidates_get_separate_noise():
     assert levels[one == everything[4]].tolist() == [3]
 
 
-def test_too_many_candidates_are_rejected_with_advice(monkeypatch):
-    """The proof requires that candidates are numbered safely."""
+def test_too_many_candidates_are_rejected(monkeypatch):
+    """The numbers of candidates must not overflow, so the error recommends a lower limit."""
     monkeypatch.setattr(simulating, "_MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     with pytest.raises(BudgetError, match="lower limit"):

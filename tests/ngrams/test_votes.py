@@ -1,4 +1,4 @@
-"""Tests of levels, bands and thresholds from votes, with their distributions, their constraints and detected faults."""
+"""Tests of levels, bands and thresholds of votes, including their distributions, constraints and faults."""
 
 from itertools import pairwise
 
@@ -29,7 +29,7 @@ def pairs_of(words):
 
 
 def graded(vote, histogram, secret):
-    """Return the levels of a vote as the gate grades it."""
+    """Return the names and levels of candidates in a vote, computed as in the gate."""
     hits = selecting.simulated(vote.candidates, vote.rules, secret, "length 2")
     return histogram.noisy_levels(NoisyLevels(vote.rules, secret, "noise/length 2"), *hits)
 
@@ -60,7 +60,7 @@ def off(found, vote, weights):
     return False
 
 
-def test_every_candidate_is_graded_by_the_distribution_of_its_weight():
+def test_levels_have_the_distribution_of_the_weight():
     """Candidates with and without users reach each cutpoint with the exact probability (false alarm 1e-10)."""
     vote = ThresholdVote.of(pairs_of(12), RULE, CUTPOINTS)
     weights = np.tile([0, 0, 0, 2 * UNIT, 5 * UNIT, 9 * UNIT], 24)
@@ -68,7 +68,7 @@ def test_every_candidate_is_graded_by_the_distribution_of_its_weight():
 
 
 @pytest.mark.parametrize("fault", ["levels of one kind", "another chance", "too few hits"])
-def test_wrong_grades_are_detected(fault, monkeypatch):
+def test_wrong_distributions_of_levels_are_detected(fault, monkeypatch):
     """Candidates without users never go above the lowest cutpoint, go above it too rarely, or reach it too rarely."""
     if fault == "levels of one kind":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(chance * 0))
@@ -84,8 +84,8 @@ def test_wrong_grades_are_detected(fault, monkeypatch):
 
 
 @given(st.lists(st.integers(0, 12 * UNIT), min_size=1, max_size=30), st.integers(0, 99))
-def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
-    """One draw decides all thresholds. Each decision is the same as for this threshold in a separate rule."""
+def test_a_level_is_the_number_of_thresholds_reached(weights, seed):
+    """The same draw is compared with all thresholds, so each decision equals that of a separate rule."""
     secret, names = Secret.from_seed(seed), np.arange(len(weights))
     rules = ThresholdVote.of(None, RULE, CUTPOINTS).rules
     levels = NoisyLevels(rules, secret, "noise")(np.array(weights), names)
@@ -94,8 +94,8 @@ def test_a_grade_is_the_number_of_thresholds_reached(weights, seed):
     assert all((later <= earlier).all() for earlier, later in pairwise(alone))
 
 
-def test_the_rule_of_the_plan_is_one_of_the_marks():
-    """The rule of the plan is a cutpoint, so length 1 and votes with published thresholds release by this rule."""
+def test_the_rule_of_the_plan_is_one_of_the_cutpoints():
+    """Therefore, length 1 and votes with published thresholds release grams by the rule of the plan."""
     vote = ThresholdVote.of(None, RULE, cutpoints_above(1.5, 6.5))
     assert vote.rules[0] == RULE
     assert (np.diff(vote.thresholds) > 0).all()
@@ -104,8 +104,8 @@ def test_the_rule_of_the_plan_is_one_of_the_marks():
     assert both.rules.index(RULE) == FINE_CUTPOINTS
 
 
-def test_empty_candidates_are_estimated_from_candidates_below_the_cutpoints():
-    """Of 2,000 candidates, 1,000 have no users and 1,000 have all users."""
+def test_the_number_of_empty_candidates_is_estimated_from_candidates_below_cutpoints():
+    """Of 2,000 candidates, 1,000 have no users and 1,000 have many users."""
     votes = Votes(np.array([[1300, 1010]]), np.array([2000]), np.array([0.3, 0.01]))
     assert votes.empty[0] == pytest.approx(1000, rel=0.01)
 
@@ -130,15 +130,18 @@ def test_bands_partition_all_candidates(words, seed, least):
 
 
 def naive_estimate(cells, sigma):
-    """Multiply each deviation from the mean by the share of the variance that exceeds the noise."""
+    """Multiply each deviation from the mean by the share of the variance that noise does not explain."""
     mean = max(sum(cells) / len(cells), sigma / 16)
     spread = sum((x - sum(cells) / len(cells)) ** 2 for x in cells) / len(cells)
     between = max(0.0, spread - sigma**2)
     return [max(round(mean + between / (between + sigma**2) * (x - mean)), round(mean / 4), 1) for x in cells]
 
 
-def test_estimates_shrink_to_the_mean_of_their_grade():
-    """The estimates equal the estimates of plain loops. Measurements that are only noise shrink to their mean."""
+def test_estimates_shrink_to_the_mean_of_their_level():
+    """The estimates equal those of the reference implementation.
+
+    Measurements that are only noise shrink to their mean.
+    """
     rng = np.random.default_rng(3)
     levels = np.repeat([1, 2], ALIKE)
     cells = np.concatenate([rng.integers(-300, 900, ALIKE), rng.integers(5_000, 90_000, ALIKE)])
@@ -151,15 +154,15 @@ def test_estimates_shrink_to_the_mean_of_their_grade():
     assert calibrated_cells(np.array([], np.int64), np.array([], np.int64), 1.0).size == 0
 
 
-def test_few_grams_of_a_grade_are_pooled_with_their_neighbours():
-    """Levels with few grams are pooled with their neighbours, so that no mean is taken over a few grams."""
+def test_levels_with_few_grams_are_pooled():
+    """Such levels are pooled with adjacent levels, so that no mean is computed from few grams."""
     levels = np.array([1] * (ALIKE - 1) + [2] * (ALIKE - 1) + [3] * 5)
     cells = np.arange(levels.size) * 10
     assert (np.diff(calibrated_cells(cells, levels, 1e9)) == 0).all()
 
 
-def test_unproductive_bands_are_skipped_next_time():
-    """Bands are skipped from the lowest band up to the first band with enough released grams.
+def test_unproductive_bands_are_skipped_at_the_next_length():
+    """All bands before the first band with enough released grams are skipped.
 
     Small bands are ignored.
     """

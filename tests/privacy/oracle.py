@@ -1,4 +1,4 @@
-"""Independent computations with eighty digits, numerical integration and the loss distributions of dp-accounting."""
+"""Independent computations of delta, with eighty digits, numerical integration, and dp-accounting."""
 
 import math
 
@@ -9,7 +9,7 @@ from voxpop.privacy import precise
 
 
 def gaussian_delta(epsilon, mu):
-    """Return delta of a Gaussian mechanism by the textbook formula with eighty digits."""
+    """Return the delta of a Gaussian mechanism by the textbook formula, with eighty digits."""
     mp = precise.context
     e, m = mp.mpf(epsilon), mp.mpf(mu)
     if m == 0:
@@ -18,7 +18,7 @@ def gaussian_delta(epsilon, mu):
 
 
 def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=0.0):
-    """Return the exact delta of two neighbours with released noisy values, in both directions, to eighty digits."""
+    """Return the larger delta of both directions for two neighbours with released noisy values, with eighty digits."""
     mp = precise.context
     none = mp.mpf(1)
     for weight in novel_weights:
@@ -29,7 +29,7 @@ def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=
 
 
 def integrated_delta(epsilon, hit, log_density, shift):
-    """Return the hockey-stick divergences between "hit, or shifted noise" and "noise", summed over a fine grid."""
+    """Return the hockey-stick divergences between "a hit or shifted noise" and "noise", as sums over a fine grid."""
     x = np.linspace(-40, 40, 400_001)
     step = x[1] - x[0]
     without, with_user = np.exp(log_density(x)), (1 - hit) * np.exp(log_density(x - shift))
@@ -39,7 +39,7 @@ def integrated_delta(epsilon, hit, log_density, shift):
 
 
 def hit_distribution(steps, interval):
-    """Return the privacy loss distribution of a released novel item, with probability 1 - e^(-steps * interval)."""
+    """Return the privacy loss distribution of a novel item with release probability 1 - e^(-steps * interval)."""
     hit = -math.expm1(-steps * interval)
     with_user = pld_pmf.create_pmf({-steps: 1 - hit}, interval, hit, True)
     without = pld_pmf.create_pmf({steps: 1.0}, interval, 0.0, True)
@@ -47,5 +47,5 @@ def hit_distribution(steps, interval):
 
 
 def gaussian_distribution(mu, interval):
-    """Return the privacy loss distribution of a Gaussian mechanism, exact if epsilon is a multiple of the interval."""
+    """Return the privacy loss distribution of a Gaussian mechanism. It is exact at multiples of the interval."""
     return privacy_loss_distribution.from_gaussian_mechanism(1 / mu, value_discretization_interval=interval)

@@ -1,4 +1,4 @@
-"""Tests of Budget, the allowed cost, and Guarantee, the actual cost."""
+"""Tests of `Budget`, the allowed cost, and `Guarantee`, the actual cost."""
 
 import subprocess
 import sys
@@ -25,7 +25,7 @@ def test_invalid_deltas_are_rejected(delta):
         Budget(3, delta)
 
 
-def test_a_budget_contains_floats():
+def test_epsilon_and_delta_are_converted_to_floats():
     """Integers and fractions become doubles, and delta defaults to 0."""
     budget = Budget(Fraction(1, 2))
     assert (budget.epsilon, budget.delta) == (0.5, 0.0)
@@ -40,14 +40,14 @@ def test_the_text_of_a_guarantee_is_a_sentence():
     )
 
 
-def test_a_guarantee_is_unchanged_by_a_round_trip():
+def test_a_guarantee_can_be_converted_to_a_dict_and_back():
     """`from_dict` reverses `to_dict`."""
     guarantee = Guarantee(1.5, 1e-9, private=False)
     assert Guarantee.from_dict(guarantee.to_dict()) == guarantee
 
 
-def test_public_names_load_only_what_they_need():
-    """Budget and Guarantee import neither numpy nor scipy."""
+def test_budget_and_guarantee_import_no_large_library():
+    """The modules of `Budget` and `Guarantee` import no numpy, scipy, mpmath or cryptography."""
     program = (
         "import sys; from voxpop.privacy.budget import Budget; from voxpop.privacy.guarantee import Guarantee\n"
         "assert not {'numpy', 'scipy', 'mpmath', 'cryptography'} & set(sys.modules), 'heavy import'\n"

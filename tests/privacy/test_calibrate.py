@@ -1,4 +1,4 @@
-"""Calibration gives known values, spends exactly the budget, and raises clear errors."""
+"""Tests of calibration, which gives known values, spends the whole budget and never more, and raises clear errors."""
 
 import math
 from dataclasses import replace
@@ -46,8 +46,8 @@ def test_noise_and_threshold_equal_the_published_values(budget, limit, sigma, th
     ],
 )
 @pytest.mark.parametrize("shape", ["symmetric", "even", "fixed"])
-def test_the_joint_bound_gives_the_tabulated_noise_and_threshold(budget, limit, sigma, threshold, shape):
-    """The joint bound gives the tabulated noise and threshold to a relative error of 1e-4."""
+def test_joint_accounting_gives_the_tabulated_noise_and_threshold(budget, limit, sigma, threshold, shape):
+    """The relative error is at most 1e-4."""
     found = calibrate(budget, novelty(shape, limit))
     assert found.scale == pytest.approx(sigma, rel=1e-4)
     assert found.threshold == pytest.approx(threshold, rel=1e-4)
@@ -84,8 +84,11 @@ def test_the_budget_is_not_exceeded(epsilon, log_delta, limit, shape, noise, acc
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_the_budget_is_spent(shape, noise):
-    """Delta is spent up to 1e-6, and a threshold that is lower by 0.001, or less noise, exceeds the budget."""
+def test_nearly_the_whole_budget_is_spent(shape, noise):
+    """Delta is spent to a relative error of 1e-6.
+
+    A threshold that is lower by 0.001 or less noise exceeds the budget.
+    """
     case = novelty(shape, norm=1 if noise == "laplace" else 2)
     scale = calibrate(PAPER, case, noise=noise)
     assert total_delta(scale, 3, case, noise=noise) == pytest.approx(PAPER.delta, rel=1e-6)
@@ -95,14 +98,14 @@ def test_the_budget_is_spent(shape, noise):
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 def test_joint_accounting_needs_less_noise_and_a_lower_threshold(shape):
-    """Joint accounting needs less noise and a lower threshold than published accounting."""
+    """The published accounting needs more of both."""
     old, new = calibrate(PAPER, novelty(shape), accounting="published"), calibrate(PAPER, novelty(shape))
     assert new.scale < old.scale
     assert new.threshold < old.threshold
 
 
-def test_the_chosen_sigma_is_the_best_by_the_documented_rule():
-    """No other sigma gives a lower weight at which an item is released with probability 0.9."""
+def test_the_chosen_sigma_is_optimal_by_the_documented_rule():
+    """No larger sigma gives a lower weight at which an item is released with probability 0.9."""
     case = novelty("even", 20)
     budget = Budget(1, 1e-3)
     found = calibrate(budget, case)
@@ -114,7 +117,7 @@ def test_the_chosen_sigma_is_the_best_by_the_documented_rule():
 
 
 def test_the_laplace_scale_is_sensitivity_over_epsilon():
-    """Both accountings give a Laplace scale of sensitivity over epsilon."""
+    """This is true for both accountings."""
     for accounting in ("joint", "published"):
         found = calibrate(PAPER, novelty(norm=1), noise="laplace", accounting=accounting, sensitivity=1.0)
         assert found.scale == pytest.approx(1 / 3, rel=1e-12)
@@ -122,7 +125,7 @@ def test_the_laplace_scale_is_sensitivity_over_epsilon():
 
 
 def test_mu_of_other_releases_increases_delta():
-    """Releases of known items add their mu. Laplace noise has no mu to add to."""
+    """Releases of known items add their mu. Laplace noise has no mu, so `mu_rest` raises an error."""
     case, scale = novelty(), calibrate(PAPER, novelty())
     alone = total_delta(scale, 3, case, noise="gaussian")
     assert total_delta(scale, 3, case, noise="gaussian", mu_rest=0.3) > alone * 2
@@ -154,14 +157,14 @@ def test_invalid_requests_are_rejected(budget, changes, message):
 @pytest.mark.parametrize("limit", [1, 10**6])
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 def test_extreme_limits_can_be_calibrated(limit, shape):
-    """Limits of one item and of a million items can be calibrated."""
+    """The limits are one item and a million items."""
     found = calibrate(PAPER, novelty(shape, limit))
     assert 0.999 * PAPER.delta < found.delta <= PAPER.delta
 
 
 @pytest.mark.parametrize("budget", [Budget(1e-3, 1e-20), Budget(1e-3, 0.1), Budget(20, 1e-6), Budget(0.5, 0.9)])
 def test_extreme_budgets_can_be_calibrated(budget):
-    """Very small and very large budgets can be calibrated."""
+    """The budgets are very small or very large."""
     case = novelty(limit=30)
     scale = calibrate(budget, case)
     assert total_delta(scale, budget.epsilon, case, noise="gaussian") <= budget.delta
@@ -171,7 +174,7 @@ def test_extreme_budgets_can_be_calibrated(budget):
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
 def test_the_first_of_nine_lengths_has_the_tabulated_noise_and_threshold(accounting, sigma, threshold):
-    """DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100.
+    """In this setting, DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100.
 
     Each accounting has its own noise and threshold for the first length.
     """
@@ -182,8 +185,8 @@ def test_the_first_of_nine_lengths_has_the_tabulated_noise_and_threshold(account
     assert spent <= 1e-7
 
 
-def test_budget_for_later_rounds_reduces_the_first_round():
-    """More budget for later rounds means more noise in the first round. Laplace noise supports no later rounds."""
+def test_budget_for_later_rounds_increases_the_noise_of_the_first_round():
+    """Laplace noise does not support later rounds."""
     alone, beside = (calibrate(PAPER, novelty(), rest=rest) for rest in (0.0, 1.0))
     assert beside.scale > 1.3 * alone.scale
     with pytest.raises(BudgetError, match="rest"):

@@ -1,4 +1,4 @@
-"""Decisions are compared with fifty digits, from the middle of every distribution to the limits of doubles."""
+"""Decisions equal those with fifty digits, from the middle of every distribution to the limits of doubles."""
 
 import math
 
@@ -15,7 +15,7 @@ ALL_BITS = 1 << 128
 
 
 def exact_chance(noise, weight, threshold, scale):
-    """Return P(weight + noise >= threshold), with exact arguments."""
+    """Return P(weight + noise >= threshold) with fifty digits."""
     distance = (fifty.mpf(weight) - fifty.mpf(threshold)) / fifty.mpf(scale)
     if noise == "gaussian":
         return fifty.erfc(-distance / fifty.sqrt(2)) / 2
@@ -27,7 +27,7 @@ def words(number):
 
 
 def near(chance, offsets):
-    """Return 128-bit draws at and around a probability."""
+    """Return 128-bit draws at and near a probability."""
     place = int(fifty.floor(chance * ALL_BITS))
     return sorted({min(max(place + offset, 0), ALL_BITS - 1) for offset in offsets})
 
@@ -43,7 +43,7 @@ DISTANCES = {"gaussian": 38.0, "laplace": 700.0}
     st.integers(20, 50),
 )
 def test_decisions_equal_decisions_with_fifty_digits(noise, place, scale, bits):
-    """Decisions agree at draws that are as close to the probability as 128 bits allow, and slightly further away."""
+    """The draws are as close to the probability as 128 bits allow, or slightly further away."""
     distance = place * DISTANCES[noise]
     threshold_units, unit = 1 << 58, 2.0**-bits
     weight = min(max(threshold_units + round(distance * scale / unit), 0), 2**62 - 1)
@@ -70,8 +70,8 @@ def assert_doubles_are_within_their_band(rule, weight, chance):
     st.floats(math.log(1e-25), math.log(0.1)).map(math.exp),
     st.integers(0, 60),
 )
-def test_optimal_selection_agrees_with_the_recursion_of_fifty_digits(epsilon, delta, count):
-    """Iteration of the recursion gives the same decisions as the closed form."""
+def test_optimal_selection_agrees_with_the_recursion_with_fifty_digits(epsilon, delta, count):
+    """The recursion gives the same decisions as the closed form."""
     e, d, chance = fifty.exp(fifty.mpf(epsilon)), fifty.mpf(delta), fifty.mpf(0)
     for _ in range(count):
         chance = min(e * chance + d, 1 - (1 - chance - d) / e, fifty.mpf(1))
@@ -93,7 +93,7 @@ def test_both_tails_are_accurate_over_the_whole_range(record_property):
             chance = exact_chance(noise, fifty.mpf(units) / 2**20, 0, 1)
             released, missed = (float(side[0]) for side in rule.probability(np.array([units])))
             exact = chance if units < 0 else exact_chance(noise, -fifty.mpf(units) / 2**20, 0, 1)
-            if exact > fifty.mpf("1e-300"):  # Below it, doubles lose digits and 128 bits cannot distinguish the values.
+            if exact > fifty.mpf("1e-300"):  # Smaller doubles lose digits, and 128 bits cannot distinguish them.
                 worst = max(worst, abs(float(fifty.mpf(min(released, missed)) / exact - 1)) / DECISION_BAND)
     assert worst < 0.1
     record_property("figure", f"doubles use {worst:.2%} of the band that is trusted")

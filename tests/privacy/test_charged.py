@@ -1,7 +1,8 @@
-"""The noise, sensitivity and grid of every round are computed again from the round itself, and match the charge.
+"""The noise, sensitivity and grid of every round are computed again from the round itself, and agree with the charge.
 
-Grids depend on cutoffs, cutoffs on noise, noise on sensitivity, and sensitivity on grids. If different functions choose
-two of these, they can disagree. Therefore these tests compare all four after a round is fixed.
+Grids depend on cutoffs, cutoffs on noise, noise on sensitivity, and sensitivity on grids. If different functions
+compute two of these values, the values may be inconsistent. Therefore, these tests compare all four after a round is
+fixed.
 """
 
 import math
@@ -29,8 +30,10 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 mp = precise.context
 FINDINGS = [(0.1, 10**6), (0.03, 10**7), (0.01, 10**7), (0.003, 10**7)]
-"""Plans of nine lengths at delta 1e-8 that once ran with less noise than was charged. The excess was 1, 25, 390 and
-95,000 percent of delta."""
+"""Plans of nine lengths at delta 1e-8 that an earlier version ran with less noise than it charged for.
+
+The excess was 1, 25, 390 and 95,000 percent of delta.
+"""
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
 EPSILONS = st.one_of(st.sampled_from([1e-3, 50.0]), st.floats(math.log(1e-3), math.log(50)).map(math.exp))
 DELTAS = st.floats(math.log(1e-12), math.log(0.1)).map(math.exp)
@@ -40,7 +43,7 @@ MANY = st.floats(0, math.log(10**6)).map(lambda log: int(math.exp(log)))
 
 
 def walked(plan, sizes, densities=(0.0,)):
-    """Settle every later length like a release from the earlier public numbers, and yield the round and the charge."""
+    """Plan every later length from earlier public numbers, as in a release, and yield each round and its charge."""
     ngrams, dpne = plan.mechanism, isinstance(plan.mechanism, vp.papers.DPNE)
     shares = squares(ngrams, plan.later) if dpne else None
     charges = None if dpne else Charges(plan.later, plan.worths).after_words(sizes[0])
@@ -61,7 +64,7 @@ def walked(plan, sizes, densities=(0.0,)):
 
 
 def mu_squared(round_plan):
-    """Return the exact cost of a round as it runs."""
+    """Return the exact cost of a round from the values with which it runs."""
     shares = round_plan.shares
     return (Fraction(shares.weighting_rule.sensitivity(shares.setting)) / Fraction(round_plan.scale)) ** 2
 
@@ -76,14 +79,14 @@ def check_walk(plan, sizes):
             assert round_plan.shares.setting.cutoff < 2**62
             assert round_plan.threshold <= 2**30
     except BudgetError:
-        pass  # This length was rejected before it ran, so only earlier lengths count.
+        pass  # The rejected length does not run, so only earlier lengths count.
     assert sum(costs) <= Fraction(plan.later)
     return costs
 
 
 @pytest.mark.parametrize(("epsilon", "limit"), FINDINGS)
 def test_plans_that_were_charged_too_little_are_rejected_or_charged_correctly(epsilon, limit):
-    """In four counterexamples of a review, eight lengths ran with up to 3.9 times the mu^2 assigned to them."""
+    """In four counterexamples from a review, eight lengths ran with up to 3.9 times the mu^2 assigned to them."""
     ngrams = vp.papers.DPNE(9, max_phrases_per_user=limit, weighting="policy-gaussian")
     try:
         plan = ngrams.plan(vp.Budget(epsilon, 1e-8))
@@ -96,7 +99,7 @@ def test_plans_that_were_charged_too_little_are_rejected_or_charged_correctly(ep
 
 
 def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
-    """In the restored fault of an earlier version, the round uses the grid that fits the noise and not the charge."""
+    """The test restores an earlier fault, in which a round uses the grid for its noise and not for its charge."""
     plan = vp.papers.DPNE(9, max_phrases_per_user=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
     real = Voting.round
 
@@ -123,7 +126,7 @@ def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
     st.lists(MANY, min_size=1, max_size=4),
 )
 def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting, ratio, alpha, sizes):
-    """For any earlier releases, from no charge on a length to the whole budget, no length exceeds its charge."""
+    """This is true for any budget, limit, ratio and numbers of released grams."""
     ngrams = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     try:
         plan = ngrams.plan(vp.Budget(epsilon, delta))
@@ -135,8 +138,8 @@ def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting,
 
 
 @pytest.mark.parametrize("lengths", [33, 64])
-def test_more_lengths_than_32_are_rejected(lengths):
-    """More lengths than 32 are rejected, so the search covers all allowed numbers of lengths."""
+def test_more_than_32_lengths_are_rejected(lengths):
+    """Therefore, the search covers all allowed numbers of lengths."""
     with pytest.raises(InputError, match="32"):
         vp.NGrams(lengths)
 
@@ -145,7 +148,7 @@ def test_more_lengths_than_32_are_rejected(lengths):
 @settings(max_examples=at_length(40, 15), phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS)
 def test_no_adaptive_round_exceeds_its_charge(epsilon, delta, limit):
-    """With eighty digits, the first round and the scored rounds, each with a separate grid, are within the charge."""
+    """With eighty digits, the first round and the scored rounds, each with its own grid, are within the charge."""
     try:
         plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     except BudgetError:
@@ -168,7 +171,7 @@ def test_no_adaptive_round_exceeds_its_charge(epsilon, delta, limit):
 @pytest.mark.parametrize("limit", [1, 100, 10**7])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
 def test_no_count_exceeds_its_charge(limit, epsilon):
-    """With eighty digits, the shares of one user on the grid of counts are within the charge for the noise."""
+    """Computed exactly, the shares of one user on the grid of counts are within the sensitivity that is charged."""
     from voxpop.privacy.weightings.holders import UNIT, share_table
 
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})
@@ -186,7 +189,7 @@ def test_no_count_exceeds_its_charge(limit, epsilon):
 
 
 def test_check_charged_is_exact():
-    """Noise that is smaller by one unit in the last place raises an error."""
+    """Noise or a charge that is smaller by one unit in the last place raises an error."""
     shares = CalibratedRule(Weighted(), RuleSetting(limit=4, norm=2))
     check_charged(shares, 2.0, 0.25)
     for sigma, square in [(math.nextafter(2.0, 0), 0.25), (2.0, math.nextafter(0.25, 0)), (math.nan, 1.0), (0.0, 1.0)]:
@@ -199,13 +202,13 @@ def test_check_charged_is_exact():
     [(1000.0, 1e-3, 10**4, 2), (1000.0, 1e-3, 3 * 10**4, 2), (1000.0, 1e-3, 10**5, 9)],
 )
 def test_cutoffs_beyond_integers_are_rejected_at_length_1(alpha, epsilon, limit, lengths):
-    """Before the check, the first cutoff had 2^63.8 units, so weights wrapped, and later cutoffs exceeded 2^64."""
+    """Before this check existed, the first cutoff had 2^63.8 units, so weights overflowed."""
     with pytest.raises(BudgetError, match="too high for integer"):
         vp.papers.DPNE(lengths, limit, weighting="policy-gaussian", alpha=alpha).plan(vp.Budget(epsilon, 1e-8))
 
 
 def test_cutoffs_beyond_integers_are_rejected_at_later_lengths():
-    """Cutoffs at later lengths are also checked if the charged grid cannot represent them."""
+    """A cutoff is rejected if the charged grid cannot represent it."""
     voting = Voting(PolicyGaussian(), 10, 0.01, 1000.0)
     with pytest.raises(BudgetError, match="too high for integer"):
         voting.round(RuleSetting(10, 2, 60), 5.0, 20.0)

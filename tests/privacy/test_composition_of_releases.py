@@ -1,4 +1,4 @@
-"""The total cost of several releases, compared with dp-accounting and with direct formulas."""
+"""Tests that compare the total cost of several releases with dp-accounting and with direct formulas."""
 
 import json
 import math
@@ -35,8 +35,8 @@ def by_dp_accounting(epsilon, guarantees):
 
 
 @given(st.floats(0.1, 5), st.lists(st.tuples(st.floats(0, 0.3), st.floats(0.05, 1)), min_size=1, max_size=4))
-def test_releases_with_a_spend_compose_as_one_pair(epsilon, pairs):
-    """Revealing outcomes add up as independent events, and squares of mu add up."""
+def test_releases_with_a_spend_compose_by_the_formula(epsilon, pairs):
+    """Releases of novel items are independent events, and squares of mu add up."""
     hits = [novel / (2 * ndtr(-mu / 2)) for novel, mu in pairs]
     hit, mu = -math.expm1(sum(math.log1p(-min(each, 1 - 1e-16)) for each in hits)), math.hypot(*(mu for _, mu in pairs))
     expected = min(1.0, hit + (1 - hit) * gaussian_delta(epsilon, mu))
@@ -46,7 +46,7 @@ def test_releases_with_a_spend_compose_as_one_pair(epsilon, pairs):
 
 @given(st.floats(0.01, 3), st.floats(0.1, 3))
 def test_one_pure_release_is_randomised_response(epsilon, own):
-    """The worst release with an epsilon is randomised response, at any other epsilon."""
+    """At any epsilon, randomised response is the worst of all pure releases with a given epsilon."""
     expected = max(0.0, (math.exp(own) - math.exp(epsilon)) / (1 + math.exp(own)))
     assert composed_delta(epsilon, [Guarantee(own, 0.0)]) == pytest.approx(expected, rel=1e-8, abs=1e-11)
 
@@ -54,7 +54,7 @@ def test_one_pure_release_is_randomised_response(epsilon, own):
 @settings(max_examples=10)
 @given(st.lists(st.floats(0.1, 1), min_size=2, max_size=6), st.floats(0.1, 2))
 def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons, at):
-    """In dp-accounting, neighbours replace a user, which gives the same worst pair."""
+    """In dp-accounting, neighbours of randomised response differ by a replaced user, but the worst pair is the same."""
     from dp_accounting.pld import privacy_loss_distribution as losses
 
     whole = losses.identity(1e-4)
@@ -68,7 +68,7 @@ def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons
 
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
 def test_events_agree_with_the_composition_of_voxpop(epsilon):
-    """Events have hits on one side. Voxpop's pairs have hits on both, so their delta is slightly larger."""
+    """In events, only one neighbour can release novel items. In Voxpop, both can, so the delta is slightly larger."""
     budget = vp.Budget(2, 1e-6)
     guarantees = [
         vp.papers.SetUnion(10, "policy-gaussian", 5.0, "joint").plan(budget).guarantee,
@@ -94,8 +94,8 @@ def test_events_of_pure_releases_are_at_least_as_bad(own, at):
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 40])
-def test_the_joint_bound_never_exceeds_the_sum(count):
-    """Epsilon is at most the sum, delta is the sum, and one release composes to itself."""
+def test_composed_epsilon_is_at_most_the_sum(count):
+    """Delta is the sum, and the composition of one release has the same epsilon as the release."""
     whole = compose(
         [vp.papers.SetUnion(10, "policy-gaussian", 5.0, "joint").plan(vp.Budget(1, 1e-9)).guarantee] * count
     )
@@ -113,8 +113,8 @@ def guarantee_of_phrases(epsilon):
     st.lists(st.sampled_from([0.1, 0.2718281, 0.5, 1, 1.4142135, 2]), min_size=1, max_size=2),
     st.lists(st.floats(0.1, 2.0), min_size=1, max_size=2),
 )
-def test_the_printed_epsilon_is_no_less_than_the_composed_one(planned, others):
-    """Statements print six digits of epsilon, rounded up. The delta at this value is at most the sum."""
+def test_the_composed_epsilon_has_six_digits(planned, others):
+    """The composed epsilon is rounded up to six digits, so texts print it exactly. Its delta is at most the sum."""
     parts = [*map(guarantee_of_phrases, planned), *(vp.Guarantee(each, 1e-8) for each in others)]
     whole = compose(parts)
     printed = float(f"{whole.epsilon:g}")
@@ -122,8 +122,8 @@ def test_the_printed_epsilon_is_no_less_than_the_composed_one(planned, others):
     assert composed_delta(whole.epsilon, parts) <= whole.delta
 
 
-def test_many_gaussian_releases_grow_with_the_root():
-    """Together, a hundred counts of epsilon 0.1 cost less than 2, not 10."""
+def test_the_cost_of_gaussian_releases_grows_with_the_root_of_their_number():
+    """For example, a hundred counts with epsilon 0.1 have a total epsilon of less than 2, and not 10."""
     once = (
         CountsMechanism(4)
         .plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9)))
@@ -140,8 +140,8 @@ def test_the_sum_of_many_different_epsilons_is_an_upper_bound():
     assert composed_delta(sum(epsilons), [Guarantee(each, 0.0) for each in epsilons]) < 1e-6
 
 
-def test_a_release_without_privacy_remains_marked():
-    """With a seeded release, the total is not private."""
+def test_a_total_that_includes_a_seeded_release_is_not_private():
+    """The event of a seeded release is non-private, too."""
     seeded = Guarantee(1, 1e-9, private=False)
     assert not compose([Guarantee(1, 1e-9), seeded]).private
     assert type(seeded.to_dp_event()).__name__ == "NonPrivateDpEvent"
@@ -157,8 +157,8 @@ def test_wrong_arguments_are_rejected():
         once.to_dp_event()
 
 
-def test_spends_are_unchanged_by_files():
-    """A spend does not change when it is converted to a dict and back. The conversion checks the numbers."""
+def test_a_spend_can_be_converted_to_a_dict_and_back():
+    """Numbers out of range are rejected."""
     guarantee = gaussian(1e-9, 0.5)
     assert Guarantee.from_dict(guarantee.to_dict()).spend == guarantee.spend
     numbers = [
@@ -189,9 +189,9 @@ def test_spends_are_unchanged_by_files():
     ids=str,
 )
 def test_a_guarantee_that_was_edited_in_its_file_is_rejected(edited, tmp_path):
-    """An edited file is rejected.
+    """Guarantees from files are checked.
 
-    A negative epsilon would cancel other spending, and any text would count as private.
+    Otherwise, a negative epsilon would cancel other spending, and any text would be treated as private.
     """
     values = gaussian(1e-9, 0.5).to_dict()
     assert Guarantee.from_dict(values).to_dict() == values
@@ -221,10 +221,10 @@ def _words():
 @pytest.mark.parametrize(
     "mechanism", [vp.Items(max_items_per_user=10), vp.NGrams(max_length=3, max_phrases_per_user=10)]
 )
-def test_counting_after_adaptive_rounds_adds_one_gaussian(mechanism):
-    """Delta is D + delta_G at the root of all squares, as within one release.
+def test_a_count_after_adaptive_rounds_adds_one_gaussian(mechanism):
+    """Delta has the same formula as for a single release, with the root of the sum of all squares as mu.
 
-    The epsilon is below the sum of both epsilons.
+    Epsilon is below the sum of both epsilons.
     """
     budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
     spend = mechanism.plan(budget).guarantee.spend
@@ -238,8 +238,8 @@ def test_counting_after_adaptive_rounds_adds_one_gaussian(mechanism):
     assert both.epsilon < 2.6 < budget.epsilon + 1.3
 
 
-def test_the_mark_of_a_spend_is_kept():
-    """A spend with revealing outcomes on both sides is restored with its mark, and no event represents it."""
+def test_two_sided_spends_are_restored():
+    """`two_sided` is kept in the dict of a spend, and such a spend has no event of dp-accounting."""
     spend = Expense(1e-2, 0.3, two_sided=True)
     assert Expense.from_dict(spend.to_dict()) == spend
     with pytest.raises(vp.errors.InputError, match="no event"):
@@ -250,7 +250,7 @@ def test_the_mark_of_a_spend_is_kept():
 
 
 def test_releases_with_a_loose_spend_cost_at_most_their_epsilon_and_delta():
-    """A ranking has a spend that is looser than its epsilon and delta, but it costs at most its epsilon and delta."""
+    """The spend of a ranking costs more than its epsilon and delta, so the composition uses epsilon and delta."""
     union = vp.Items(max_items_per_user=10).plan(vp.Budget(2, 1e-7)).guarantee
     ranking = Guarantee(1, 1e-8, spend=picks_spend(1.0, 10, 1000, 0.117))
     pair = composed_delta(2.5, [union, Guarantee(1, 1e-8)])

@@ -1,4 +1,4 @@
-"""The probability that rounds with a cumulative score release items of only one user, under caps."""
+"""Tests of the probability that rounds with a cumulative score and caps release novel items."""
 
 from dataclasses import replace
 
@@ -37,13 +37,13 @@ LONG = CumulativeScore(
 
 
 def even(rounds, pool):
-    """Return caps that give each of the n items of a user an even share of 1."""
+    """Return caps with which each of the n items of a user gets at most an even share."""
     share = [(int(ONE_CAP / n**0.5),) * len(rounds.mus) for n in range(1, pool + 1)]
     return Caps(tuple(range(1, pool + 1)), tuple(share), (1.0,) * pool)
 
 
 def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, limit=None, shared=0, choose=None):
-    """Simulate rounds for a user with novel items, and return the number of runs with a release.
+    """Simulate rounds for a user with novel items, and return the number of runs that release at least one of them.
 
     Args:
         rounds: The rounds and their thresholds.
@@ -51,11 +51,11 @@ def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, l
         novel: The number of novel items, which only this user has.
         runs: The number of simulated releases.
         seed: The seed of the simulation.
-        growing: Whether caps ignore dropped items.
-        greedy: Whether the items of the highest score get the largest possible weight.
-        limit: The number of undecided items that a user draws. Users take part at random.
+        growing: Whether caps increase as items are dropped, which is a fault.
+        greedy: Whether the items with the highest scores get the largest possible weight.
+        limit: The number of undecided items that a user draws. Users then give weight with the probability in the caps.
         shared: The number of other items that remain undecided and compete for the draws.
-        choose: Whether the novel items are ordered by score instead of at random.
+        choose: A function from scores to the order in which novel items are drawn, or None for a random order.
     """
     rng = np.random.default_rng(seed)
     score, left = np.zeros((runs, novel)), np.ones((runs, novel), bool)
@@ -91,8 +91,8 @@ def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, l
 
 @pytest.mark.parametrize("greedy", [False, True])
 @pytest.mark.parametrize("novel", [1, 2, 7, 30])
-def test_the_bound_is_valid_for_the_real_rounds(novel, greedy):
-    """The bound is valid for any shares within the user's caps, including shares by score (false alarm 1e-9)."""
+def test_the_bound_is_valid_for_simulated_rounds(novel, greedy):
+    """The bound is valid even if users choose shares within the caps by score (false alarm 1e-9)."""
     runs = 200_000 // novel
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, even(ROUNDS, novel)))
     assert simulated(ROUNDS, even(ROUNDS, novel), novel, runs, seed=novel, greedy=greedy) <= most
@@ -106,22 +106,22 @@ def test_the_bound_is_close():
 
 
 def test_caps_that_ignore_dropped_items_are_detected():
-    """In a broken variant, weights grow as items are dropped and only high scores remain (false alarm 1e-9)."""
+    """In this broken variant, weights increase as items are dropped and only high scores remain (false alarm 1e-9)."""
     runs, caps = 60_000, even(ROUNDS, 30)
     most = binom.isf(FALSE_ALARM, runs, novel_release(ROUNDS, caps))
     assert simulated(ROUNDS, caps, 30, runs, seed=2, growing=True) > most
 
 
 @pytest.mark.parametrize("novel", [1, 5, 100, 1000])
-def test_the_bound_of_one_round_is_the_formula(novel):
-    """Without earlier rounds, the bound is the sum over novel items, up to the grid."""
+def test_the_bound_of_one_round_is_close_to_the_formula(novel):
+    """For one round, the bound is the sum over novel items, up to an error of the grid."""
     one = CumulativeScore(mus=(0.8,), parts=(1.7,), thresholds=(4.5,), drop_thresholds=())
     exact = max(t * float(ndtr(0.8 / t**0.5 - 4.5)) for t in range(1, novel + 1))
     assert 1.0 <= novel_release(one, even(one, novel)) / exact < 1.01
 
 
 def test_every_number_of_items_is_bounded():
-    """The bound of a level uses its largest number of items, and not a smaller number."""
+    """The bound for a level uses the largest number of items at this level."""
     caps = Caps((1, 30), ((ONE_CAP,) * 3, (ONE_CAP // 4,) * 3), (1.0, 1.0))
     lone = lone_releases(ROUNDS, np.array([[0.25] * 3]), np.ones(1))[0]
     assert novel_release(ROUNDS, caps) == pytest.approx(30 * lone, rel=1e-6)
@@ -139,8 +139,8 @@ def test_increasing_caps_are_rejected(caps):
         Caps(items, tuple((each,) for each in weights), chances)
 
 
-def test_finer_grids_give_closer_bounds():
-    """Every grid gives a bound, and the finest grid gives the lowest. The default grid is within two percent of it."""
+def test_finer_grids_give_lower_bounds():
+    """A grid with a step of 1 / 40 is within two percent of the finest grid."""
     caps = even(ROUNDS, 20)
     bounds = [novel_release(ROUNDS, caps, fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]
     assert bounds == sorted(bounds, reverse=True)
@@ -148,7 +148,7 @@ def test_finer_grids_give_closer_bounds():
 
 
 @pytest.mark.parametrize(("epsilon", "limit"), [(0.1, 100), (1, 10)])
-def test_the_usual_step_costs_two_to_four_percent(epsilon, limit):
+def test_the_default_step_costs_two_to_four_percent(epsilon, limit):
     """With the step of a plan, the bound is two to four percent above the bound with a quarter of this step."""
     rounds = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, 1e-7)).passes[0]
     usual, finer = (novel_release(rounds.score, rounds.caps, fineness) for fineness in (FINENESS, FINENESS / 4))
@@ -162,7 +162,7 @@ def test_the_bound_is_above_a_grid_that_always_rounds_up(chance):
     bound = float(lone_releases(ROUNDS, np.array([weights]), np.array([chance]))[0])
     rough = [rounded_up(ROUNDS, weights, chance, step) for step in (1 / 50, 1 / 100, 1 / 200)]
     assert rough[0] > rough[1] > rough[2] > 0.99 * bound
-    # The error decreases with the step, so the line through the last two points meets the bound near 0.
+    # The error is proportional to the step, so the line through the last two values is near the bound at step 0.
     assert 2 * rough[2] - rough[1] == pytest.approx(bound, rel=0.02)
 
 
@@ -188,7 +188,7 @@ def rounded_up(rounds, weights, chance, fineness):
 
 @pytest.mark.parametrize("apart", [1e-6, 0.01, 0.015, 0.04])
 def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
-    """The first three drop thresholds are in the same cell as their thresholds, so only round 1 counts."""
+    """The first three drop thresholds are in the same cell as their thresholds, so the second round adds nothing."""
     last = 3.02
     near = CumulativeScore(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), drop_thresholds=(last - apart,))
     first = max(t * float(ndtr(0.8 / t**0.5 - last)) for t in range(1, 21))
@@ -199,7 +199,7 @@ def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
 
 
 def drawing(pool, chance):
-    """Return caps. Users with one item give it all weight, and other users draw one item with this probability."""
+    """Return caps with which users with one item always give it weight, and other users with a given probability."""
     return Caps((1, pool), ((ONE_CAP,) * 5,) * 2, (1.0, chance))
 
 
@@ -216,8 +216,8 @@ def test_the_bound_is_valid_for_draws_from_a_pool(novel, limit, shared):
     )
 
 
-def test_draws_that_depend_on_scores_are_detected():
-    """A user who draws the items of the highest score releases more than the bound allows (false alarm 1e-9)."""
+def test_draws_from_a_pool_that_depend_on_scores_are_detected():
+    """If users draw the items with the highest scores, releases exceed the bound (false alarm 1e-9)."""
     runs, caps = 60_000, drawing(20, 0.2)
     most = binom.isf(FALSE_ALARM, runs, novel_release(LONG, caps))
     assert simulated(LONG, caps, 20, runs, seed=5, limit=1, choose=lambda score: -score) > most
@@ -237,8 +237,8 @@ def test_the_bound_is_monotone():
 
 
 @pytest.mark.parametrize("score", [-50.0, -0.8, 0.0, 2.0, 2.4999])
-def test_undecided_items_can_always_use_weight(score):
-    """The state of an undecided item is at least one step, so that no cutoff is 0 or below."""
+def test_undecided_items_always_have_a_positive_state(score):
+    """The state of an undecided item is at least one step above that of a dropped item, so its cutoff is positive."""
     step = ScoreStep(1e-9, 1 << 30, 1, 1.0, 2.5, -np.inf, -60.0, 20.0, Secret.from_seed(1), "noise/x")
 
     def state(step):
@@ -253,7 +253,7 @@ def test_undecided_items_can_always_use_weight(score):
 @pytest.mark.parametrize("drop", [-1.0, 0.0, 0.4])
 @pytest.mark.parametrize("threshold", [0.5, 1.5, 3.0])
 def test_any_step_bounds_two_rounds(threshold, drop, fineness):
-    """With low thresholds and coarse grids, the value between two points exceeds the line by the largest amount."""
+    """Low thresholds and coarse grids are the hardest cases, because interpolation is least accurate there."""
 
     def later(score):
         return norm.pdf(score - 0.5) * norm.sf(threshold * 2**0.5 - score - 0.5)

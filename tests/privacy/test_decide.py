@@ -1,4 +1,4 @@
-"""Biased coins are exact to 2^-128 in both tails, and decisions in doubles equal the exact decisions."""
+"""Tests of biased coins, which are exact to 2^-128 in both tails. Decisions in doubles equal the exact decisions."""
 
 import math
 import time
@@ -28,7 +28,7 @@ def threshold_rule(noise, scale=1.3, threshold=6.4):
 
 def assert_boundary(rule, weight):
     """Check that exactly the 128-bit numbers below the probability release the item."""
-    # the number of draws that release the item
+    # This is the number of draws that release the item.
     limit = int(precise.context.ceil(rule.exact(weight) * precise.number(1 << 128)))
     below = [value for value in (0, limit - 2, limit - 1) if 0 <= value < limit]
     above = [value for value in (limit, limit + 1, 2**128 - 1) if limit <= value < 2**128]
@@ -39,14 +39,14 @@ def assert_boundary(rule, weight):
 @pytest.mark.parametrize("noise", NOISES)
 @settings(max_examples=150)
 @given(weight=st.floats(-20, 40), scale=st.sampled_from([0.3, 1.3, 4.0]))
-def test_the_coin_changes_at_the_exact_probability(noise, weight, scale):
-    """The coin is exact for hits and misses with probabilities far below 2^-64, which only the second word resolves."""
+def test_decisions_change_at_the_exact_probability(noise, weight, scale):
+    """Decisions are exact even for probabilities far below 2^-64, which depend on the second 64-bit word."""
     assert_boundary(threshold_rule(noise, scale), round(weight / UNIT))
 
 
 @given(st.integers(0, 200), st.sampled_from([(1.0, 1e-5), (0.1, 1e-25), (20.0, 1e-30), (0.5, 0.7)]))
-def test_the_optimal_coin_changes_at_the_exact_probability(count, parameters):
-    """The coin of the optimal rule is also exact, for probabilities from exactly 0 to exactly 1."""
+def test_decisions_of_the_optimal_rule_change_at_the_exact_probability(count, parameters):
+    """The probabilities range from exactly 0 to exactly 1."""
     assert_boundary(SelectionRule(*parameters, unit_weight=2**32), count << 32)
 
 
@@ -73,7 +73,7 @@ def test_distant_weights_are_decided_exactly():
     "rule", [threshold_rule("gaussian"), threshold_rule("laplace"), SelectionRule(0.7, 1e-6, 2**32)]
 )
 def test_fast_and_exact_decisions_agree(rule):
-    """The same items are released with the default band and with a band in which all decisions are computed exactly."""
+    """The default band and a band in which all decisions are computed exactly release the same items."""
     rng = np.random.default_rng(5)
     weights = rng.integers(0, 40, 1500) << 32
     weights[::2] = rng.integers(0, 12 << 32, 750)
@@ -85,7 +85,7 @@ def test_fast_and_exact_decisions_agree(rule):
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_probabilities_in_doubles_are_well_within_the_band(noise):
-    """The error of the nearer tail is at most a tenth of the band, down to 2^-128 and far below."""
+    """The relative error of the smaller probability is at most a tenth of the band, even far below 2^-128."""
     rule = threshold_rule(noise, 1.2824044517678, 6.397364880191162)
     bound = 37 if noise == "gaussian" else 700
     weights = rule.threshold_units + np.linspace(-bound * 1.28 / UNIT, bound * 1.28 / UNIT, 1201).astype(np.int64)
@@ -96,7 +96,7 @@ def test_probabilities_in_doubles_are_well_within_the_band(noise):
 
 
 def test_scipy_tail_is_accurate():
-    """The error of the normal distribution function is below 1e-12 on all of [-37, 0]."""
+    """The relative error of the normal distribution function is below 1e-12 on [-37, 0]."""
     points = np.concatenate([np.linspace(-37, 0, 1500), -np.geomspace(1e-12, 1, 200)])
     for x, value in zip(points.tolist(), ndtr(points).tolist(), strict=True):
         assert abs(value / float(precise.normal_below(precise.number(x))) - 1) < 1e-12
@@ -114,8 +114,8 @@ def frequency_is_right(rule, weight, probability, size=400_000):
 
 @pytest.mark.parametrize("noise", NOISES)
 @pytest.mark.parametrize("distance", [-1.5, -0.5, 0.0, 0.1, 1.5])
-def test_frequencies_match_the_noise(noise, distance):
-    """Items pass as often as noise of this scale exceeds the distance.
+def test_release_frequencies_agree_with_the_noise(noise, distance):
+    """Items are released as often as noise of this scale exceeds their distance from the threshold.
 
     A threshold that is off by 0.1 scales is detected.
     """
@@ -140,7 +140,7 @@ def test_decisions_do_not_depend_on_the_batch():
 
 
 def test_exact_computations_run_one_at_a_time():
-    """Constants of mpmath are not thread-safe, so exact computations run one at a time."""
+    """This is necessary because constants of mpmath are not thread-safe."""
     inside, most = [], []
 
     class Watched(SelectionRule):

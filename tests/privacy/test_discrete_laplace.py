@@ -1,4 +1,4 @@
-"""Integer noise is exact at the boundaries of bits and beyond 128 bits, and has the planned distribution."""
+"""Tests of integer noise, which is exact at boundaries, even beyond 128 bits, and has the planned distribution."""
 
 from fractions import Fraction
 from math import exp, log
@@ -12,7 +12,7 @@ from mpmath import MPContext
 from voxpop.privacy.sampling import LARGEST_DRAW, Tail, invert, laplace_noise, laplace_tail
 from voxpop.privacy.secret import Secret
 
-SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
+SIGMAS = 7.0  # The absolute value of a normal deviate exceeds this with probability 2.6e-12.
 context = MPContext()
 context.prec = 2000
 
@@ -36,7 +36,7 @@ def rates():
 @settings(max_examples=60)
 @given(rates(), st.floats(0.0, 80.0))
 def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
-    """A change by one unit of 2^-128 changes the value, from the middle to tails of 2^-115.
+    """From the middle to tails of 2^-115, a change of the draw by 2^-128 changes the value.
 
     At the boundary, the next 128 bits determine the value.
     """
@@ -56,8 +56,8 @@ def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
     assert values[2] >= m > values[3]
 
 
-def test_the_last_number_draws_more_bits():
-    """After 128 zero bits, all values further out are possible, so further bits determine the value."""
+def test_a_draw_of_zero_requires_more_bits():
+    """After 128 zero bits, all larger values are possible, so further bits determine the value."""
     tail = laplace_tail(Fraction(1))
     asked = []
 
@@ -73,7 +73,7 @@ def test_the_last_number_draws_more_bits():
 @settings(max_examples=40)
 @given(rates(), st.integers(0, 10**6))
 def test_fast_and_exact_values_agree(rate, seed):
-    """The numbers are the same with the default band and with a band in which all numbers are computed exactly."""
+    """The values are the same with the default band and with a band so wide that all values are computed exactly."""
     tail = laplace_tail(rate)
     draws = Secret.from_seed(seed).draws("x", np.arange(20, dtype=np.uint64), 0)
     never = lambda row, turn: 0  # noqa: E731
@@ -81,7 +81,7 @@ def test_fast_and_exact_values_agree(rate, seed):
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 20), Fraction(1), Fraction(7, 2)])
-def test_noise_has_the_stated_distribution(rate):
+def test_noise_has_the_planned_distribution(rate):
     """The frequency of each value among 400,000 is within 7 standard deviations (false alarm below 1e-9 in total)."""
     numbers = np.arange(400_000)
     noise = laplace_noise(rate, Secret.fresh(), "x", numbers, numbers * 0)
@@ -94,7 +94,7 @@ def test_noise_has_the_stated_distribution(rate):
 
 
 def test_noise_depends_only_on_purpose_and_pair():
-    """A repeated request, in any order, gives the same noise. Another pair or purpose gives other noise."""
+    """The same pairs in any order give the same noise. Another pair or purpose gives different noise."""
     secret, numbers = Secret.from_seed(1), np.arange(200)
     noise = laplace_noise(Fraction(1, 50), secret, "x", numbers, numbers + 1)
     assert (
@@ -104,7 +104,7 @@ def test_noise_depends_only_on_purpose_and_pair():
         assert (laplace_noise(Fraction(1, 50), secret, *other) != noise).mean() > 0.9
 
 
-def test_distant_values_are_clipped():
-    """Numbers above every possible count are clipped at 2^62."""
+def test_very_large_values_are_clipped():
+    """Values are clipped at 2^62, which is above every possible count."""
     slow = Tail(2.0**-62, 0.0, lambda context: (context.mpf(2) ** -62, context.mpf(0)))
     assert invert(slow, words(2**120, 1), lambda row, turn: 0).tolist() == [LARGEST_DRAW, LARGEST_DRAW]

@@ -1,7 +1,7 @@
 """At extreme values of every parameter, planning raises a `BudgetError` or the plan satisfies its guarantee.
 
 The tests compute the guarantee again from only the public numbers of the plan (noise, threshold, sensitivity of one
-user). They use the formulas of docs/privacy case by case, without the accounting of the library.
+user). They apply the formulas of docs/privacy to each case, without the accounting of the library.
 """
 
 import json
@@ -22,7 +22,7 @@ from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 mp = precise.context
 UNSHRUNK = (Phase.explicit, Phase.reuse, Phase.generate)
-"""Planning is slow, so shrinking a plan that fails would take many minutes."""
+"""Planning is slow, so shrinking a failing example would take many minutes."""
 CELLS = list(WEIGHTINGS)
 EPSILONS = st.one_of(st.sampled_from([1e-3, 50.0]), st.floats(math.log(1e-3), math.log(50)).map(math.exp))
 DELTAS = st.one_of(
@@ -50,14 +50,14 @@ def planned(mechanism, budget):
 
 
 def gaussian_delta(epsilon, mu):
-    """Return the delta of one Gaussian mechanism of this mu."""
+    """Return the delta of a Gaussian mechanism with this mu."""
     if mu == 0:
         return max(mp.mpf(0), 1 - mp.exp(epsilon))
     return precise.normal_below(mu / 2 - epsilon / mu) - mp.exp(epsilon) * precise.normal_below(-mu / 2 - epsilon / mu)
 
 
 def both_ways(epsilon, hit, mu):
-    """Return the delta if a novel item is released with this probability, and otherwise a Gaussian is shifted by mu."""
+    """Return the delta if a novel item is released with probability `hit`, and a Gaussian is shifted by mu otherwise."""
     epsilon, log_none = mp.mpf(epsilon), mp.log1p(-hit)
     forward = hit + (1 - hit) * gaussian_delta(epsilon - log_none, mu)
     return max(forward, gaussian_delta(epsilon + log_none, mu))
@@ -75,9 +75,9 @@ def sensitivity_of(one):
 
 
 def novel_cases(one, counts):
-    """Yield numbers of novel items and their weights.
+    """Yield pairs of a number of novel items and their weight.
 
-    The weights are the extremes of the weighting and values between.
+    The weights are the smallest and largest weights of the weighting, and values between them.
     """
     setting, name, most = one.shares.setting, one.shares.weighting_rule.name, sensitivity_of(one)
     root = 1 if setting.norm == 1 else 2
@@ -106,7 +106,7 @@ def check_union(plan, counts):
 
 
 def check_joint(one, epsilon, delta, counts, rest):
-    """Check one round and the budget of later rounds over novel items, including none."""
+    """Check one round and the budget of later rounds, without novel items and with several numbers of novel items."""
     most, sigma = sensitivity_of(one), mp.mpf(one.scale)
     assert gaussian_delta(mp.mpf(epsilon), mp.sqrt(most**2 / sigma**2 + mp.mpf(rest))) <= delta
     for items, weight in novel_cases(one, counts):
@@ -119,7 +119,7 @@ def check_selection(epsilon, delta, plan):
     """Check that neighbouring counts are close in all four directions, from no users to all users."""
     rule = plan.last.rule(plan.budget)
     count, before, factor = 0, mp.mpf(0), mp.exp(mp.mpf(epsilon))
-    # At a small epsilon there are thousands of counts, so only the first three hundred are checked.
+    # At a small epsilon, there are thousands of counts, so only the first three hundred are checked.
     while before < 1 and count < 300:
         count += 1
         chance = rule.exact(count)
@@ -142,7 +142,7 @@ def check_selection(epsilon, delta, plan):
     ALPHAS,
     st.lists(LIMITS, min_size=3, max_size=3),
 )
-def test_plans_of_set_union_keep_their_guarantee(cell, epsilon, delta, limit, accounting, alpha, counts):
+def test_plans_of_set_union_satisfy_their_guarantee(cell, epsilon, delta, limit, accounting, alpha, counts):
     """Plans with every weighting and both accountings satisfy their guarantee."""
     union = vp.papers.SetUnion(limit, cell, alpha, accounting)
     plan = planned(union, vp.Budget(epsilon, delta))
@@ -164,7 +164,7 @@ def test_plans_of_set_union_keep_their_guarantee(cell, epsilon, delta, limit, ac
     ALPHAS,
     st.lists(LIMITS, min_size=2, max_size=2),
 )
-def test_plans_of_dpne_keep_their_guarantee(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
+def test_plans_of_dpne_satisfy_their_guarantee(epsilon, delta, limit, lengths, weighting, ratio, alpha, counts):
     """The first length and the cap of later lengths satisfy the guarantee, and later lengths are within the cap."""
     dpne = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     plan = planned(dpne, vp.Budget(epsilon, delta))
@@ -179,10 +179,10 @@ def test_plans_of_dpne_keep_their_guarantee(epsilon, delta, limit, lengths, weig
 @pytest.mark.slow
 @settings(max_examples=10, phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS, st.integers(1, 32))
-def test_plans_of_n_grams_keep_their_guarantee(epsilon, delta, limit, lengths):
-    """The delta follows from the executed numbers.
+def test_plans_of_n_grams_are_within_their_budget(epsilon, delta, limit, lengths):
+    """The delta of a plan is within the budget, and all noise is positive.
 
-    The tests in tests/privacy/test_individual.py cover the cap of users.
+    tests/privacy/test_individual.py contains the tests of the cap of each user.
     """
     plan = planned(vp.NGrams(lengths, limit), vp.Budget(epsilon, delta))
     if plan is None:
@@ -191,7 +191,7 @@ def test_plans_of_n_grams_keep_their_guarantee(epsilon, delta, limit, lengths):
     assert all(each.sigma > 0 and each.lowest_threshold <= each.highest_threshold for each in plan.lengths)
 
 
-MOST_HOLDERS = 160  # With more, eighty digits take too long if users vote several times.
+MOST_HOLDERS = 160  # Computations with more users and eighty digits take too long.
 
 
 def survival_of(ballot, wanted):
@@ -215,10 +215,10 @@ def survival_of(ballot, wanted):
     st.floats(math.log(1e-12), math.log(0.1)).map(math.exp),
     st.sampled_from([1, 3]),
 )
-def test_plans_of_heavy_hitters_keep_their_guarantee(epsilon, delta, rounds):
-    """One undetermined prefix in every round never exceeds the delta of the plan, for any number of users.
+def test_plans_of_heavy_hitters_satisfy_their_guarantee(epsilon, delta, rounds):
+    """A single prefix that changes in every round does not exceed the delta of the plan, for any number of users.
 
-    The value is the exact delta of one round, and a lower bound for more rounds.
+    The computed delta is exact for one round, and a lower bound for several rounds.
     """
     hitters = vp.HeavyHitters(max_length=2 * rounds, unit=2)
     plan = planned(hitters, vp.Budget(epsilon, delta))
@@ -238,7 +238,7 @@ def test_plans_of_heavy_hitters_keep_their_guarantee(epsilon, delta, rounds):
 
 
 @given(st.floats(1e-3, 50), st.integers(1, 10_000), st.integers(1, 16))
-def test_plans_of_sequences_keep_their_guarantee(epsilon, longest, gram):
+def test_plans_of_sequences_satisfy_their_guarantee(epsilon, longest, gram):
     """The noise at the root costs exactly the root's share of epsilon, for the largest change by one user."""
     plan = planned(vp.papers.VariableLengthNGrams(longest, gram, ["a", "b", "c"]), vp.Budget(epsilon))
     if plan is None:
@@ -251,8 +251,8 @@ def test_plans_of_sequences_keep_their_guarantee(epsilon, longest, gram):
     lengths, variety = part_of_lengths(Fraction(epsilon)), part_of_variety(Fraction(epsilon), 0)
     assert 0 < lengths < 1
     assert 0 < variety < 1
-    # Two user statistics precede the root. The root spends a part of the remaining epsilon, or all of it without
-    # children.
+    # Two statistics of users precede the root. The root spends a part of the remaining epsilon, or all of it if it has
+    # no children.
     rest = (1 - lengths) * (1 - variety)
     root = rest * (Fraction(1, 20) if gram > 1 else 1)
     assert contexts.scale == float(longest / (Fraction(epsilon) * root))
@@ -271,7 +271,7 @@ def test_a_delta_below_the_limit_of_128_bits_is_rejected(epsilon, delta):
 
 @pytest.mark.slow
 def test_a_cutoff_that_does_not_fit_its_grid_is_rejected():
-    """With many items per user, the grid is coarse. Rounding adds noise, and the cutoff grows with the noise."""
+    """With many items per user, the grid is coarse. Rounding then requires more noise, and the cutoff grows with it."""
     with pytest.raises(BudgetError, match="cutoff"):
         vp.papers.SetUnion(10**6, "policy-gaussian", 1000.0, "joint").plan(vp.Budget(1e-3, 1.2265865115027022e-12))
 
@@ -284,6 +284,6 @@ def test_a_length_with_almost_no_budget_is_rejected():
 
 
 def test_published_numbers_of_heavy_hitters_are_rejected_if_unconfirmed():
-    """A rate of one in millions would need hundreds of millions of cases, so planning immediately raises an error."""
+    """A sampling rate of one in millions would require hundreds of millions of cases, so planning raises an error."""
     with pytest.raises(BudgetError, match="too small to be accounted for"):
         vp.papers.TrieHH(max_length=64).plan(vp.Budget(1e-3, 1e-8))

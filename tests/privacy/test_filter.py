@@ -1,4 +1,4 @@
-"""The squares of the lengths of DPNE add up to at most the cap, exactly."""
+"""The squares of mu of all lengths of DPNE add up to at most the cap, in exact fractions."""
 
 from fractions import Fraction
 
@@ -17,7 +17,7 @@ from voxpop.privacy.individual import noise_for
     sensitivities=st.lists(st.floats(1.0, 1.1), min_size=11, max_size=11),
 )
 def test_the_exact_spending_never_exceeds_the_cap(cap, lengths, ratio, sensitivities):
-    """For any ratio of lengths, the executed sigmas spend nearly the whole cap and not more, in exact fractions."""
+    """For any ratio of lengths, the sigmas spend nearly the whole cap and never more."""
     found, spent = squares(DPNE(max_length=lengths, ratio=ratio), cap), Fraction(0)
     assert len(found) == lengths - 1
     for square, sensitivity in zip(found, sensitivities, strict=False):

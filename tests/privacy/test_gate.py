@@ -1,4 +1,4 @@
-"""Faults that the gate or the certificate must stop, so that nothing is released with less noise than was certified."""
+"""Tests of faults that a gate or certificate must detect, so that no release has less noise than its certificate."""
 
 import json
 import sys
@@ -37,17 +37,17 @@ REFUSED = "nothing was read"
 
 @pytest.fixture(scope="module")
 def talk():
-    """Return phrases of 4,000 users. There are more words than the maximum number of tokens that counts as few."""
+    """Return phrases of 4,000 users, with so many words that votes do not list all candidates."""
     phrases = [" ".join(f"{part}{phrase:02}" for part in "abcd") for phrase in range(40)]
     table = pl.DataFrame({"who": [row // 4 for row in range(16_000)], "what": phrases * 400})
     return read_engine(table, user="who", text="what")
 
 
-# Passes of n-grams that have less noise or a lower price than the charge of the schedule requires.
+# Passes of n-grams with less noise or a lower price than the schedule requires.
 
 
 def quiet_votes(step):
-    """Two percent less noise in votes."""
+    """Reduce the noise of votes by two percent."""
     if step.vote is None:
         return step
     rules = tuple(replace(rule, scale=0.98 * rule.scale) for rule in step.vote.rules)
@@ -55,19 +55,19 @@ def quiet_votes(step):
 
 
 def quiet_passes(step):
-    """Two percent less noise in votes and measurements."""
+    """Reduce the noise of votes and measurements by two percent."""
     return replace(quiet_votes(step), sigma=0.98 * step.sigma)
 
 
 def cheap_passes(step):
-    """Users pay two percent less."""
+    """Reduce the payment of users by two percent."""
     if step.charge is None:
         return step
     return replace(step, charge=replace(step.charge, cost=step.charge.cost * 98 // 100))
 
 
 def generous(step):
-    """The charge contains a larger mu^2 than its parts of the cap."""
+    """Make the mu^2 of the charge larger than its parts of the cap."""
     if step.charge is None:
         return step
     charge = replace(step.charge, square=4 * step.charge.square, sigma=step.charge.sigma / 2)
@@ -75,17 +75,17 @@ def generous(step):
 
 
 def blind_measurements(step):
-    """The last of the measured grams get no noise."""
+    """Measure one gram fewer, so that the last gram gets no noise."""
     return step if step.vote is not None else replace(step, size=step.size - 1)
 
 
 def fewer_candidates(step):
-    """A vote lists only the candidates with a high forecast, but users weigh all valid candidates."""
+    """List only candidates with a high forecast in a screening vote, although users weigh all valid candidates."""
     return step if step.kind != "screening" else replace(step, vote=replace(step.vote, candidates=step.among.rule))
 
 
 def coarser_grid(step):
-    """A grid with a larger sensitivity than the noise was charged for."""
+    """Replace the grid with a coarser grid, which has a larger sensitivity than the charge assumes."""
     if step.kind != "vote":
         return step
     setting = replace(
@@ -95,14 +95,14 @@ def coarser_grid(step):
 
 
 def no_bound(step):
-    """The rounding of users with large individual sensitivities is not charged."""
+    """Do not charge for the rounding of users with large individual sensitivities."""
     if step.kind != "vote":
         return step
     return replace(step, shares=replace(step.shares, setting=replace(step.shares.setting, bound=1)))
 
 
 def same_name(step):
-    """Every measurement has the draws of the first measurement."""
+    """Use the same draws for all measurements."""
     return step if step.kind != "measurement" else replace(step, length=1)
 
 
@@ -121,7 +121,7 @@ FAULTS = [
 
 @pytest.mark.jit
 def test_a_valid_schedule_is_accepted(talk, monkeypatch):
-    """The release has every type of pass, and a copy of each step gives the same release."""
+    """The release has every type of pass, and copies of all steps give the same release."""
     plan, real = NGRAMS.plan(BUDGET), Runner.execute
     honest = plan.release(talk, seed=5)
     assert {each["pass"] for each in honest.plan.transcript} >= {"measurement", "screening", "vote"}
@@ -141,8 +141,8 @@ def test_an_invalid_schedule_is_rejected(fault, talk, monkeypatch):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("cheaper", [False, True])
-def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch):
-    """Passes that all users pay for add up to the cap, so less noise is rejected if the cap is exhausted."""
+def test_less_noise_in_the_published_algorithm_is_rejected(cheaper, talk, monkeypatch):
+    """All users pay for each pass of DPNE. The charges add up to the cap, so less noise exceeds it."""
     plan, real = vp.papers.DPNE(max_length=3).plan(BUDGET), Runner.execute
     assert len(plan.release(talk, seed=1))
 
@@ -157,12 +157,12 @@ def test_the_published_algorithm_pays_for_every_pass(cheaper, talk, monkeypatch)
         assert len(plan.release(talk, seed=1))
 
 
-# Set union runs from the certificate, so other fields of the plan have no effect.
+# Set union runs with the numbers of the certificate, so other fields of the plan have no effect.
 
 
 @pytest.mark.jit
-def test_a_change_of_the_plan_after_its_certificate_has_no_effect(talk):
-    """Rounds with a hundredth of the noise that are forced into a checked plan are ignored."""
+def test_changes_of_a_plan_outside_of_its_certificate_have_no_effect(talk):
+    """Rounds with a hundredth of the noise are inserted into a checked plan, but the release ignores them."""
     plan = vp.Items(max_items_per_user=20).plan(BUDGET)
     honest = plan.release(talk, seed=3)
     louder = tuple(replace(each, sigma=each.sigma / 100) for each in plan.passes[0].rounds)
@@ -171,7 +171,7 @@ def test_a_change_of_the_plan_after_its_certificate_has_no_effect(talk):
 
 
 def test_a_certificate_with_less_noise_is_rejected():
-    """If a scale of a certificate is changed by a percent to the unsafe side, it exceeds the claim or is invalid."""
+    """If the noise of any round in a certificate is reduced by one percent, the certificate is rejected."""
     numbers = vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_dict()
     assert check(Certificate.from_dict(numbers)) <= BUDGET.delta
     for number in range(len(numbers["numbers"]["rounds"]["later"])):
@@ -189,8 +189,8 @@ def test_a_certificate_of_another_format_is_rejected(change):
         Certificate.from_dict(numbers | change)
 
 
-def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
-    """The gate itself compares the chosen rounds with their caps, for any menu."""
+def test_chosen_rounds_that_exceed_their_caps_do_not_run(talk):
+    """The gate compares the chosen rounds with the caps and does not rely on the menu."""
     plan = vp.Items().plan(BUDGET)
     entry = plan.passes[0].entry(100).stated()
     for fault in (
@@ -206,7 +206,7 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.fresh())
         gate.open(talk)
         with pytest.raises(InternalError):
-            gate.choose(fault)  # This is before the noisy counts.
+            gate.choose(fault)  # The noisy counts do not exist yet.
         gate.classes()
         with pytest.raises(InternalError):
             gate.choose(fault)
@@ -215,7 +215,7 @@ def test_a_chosen_entry_beyond_its_caps_does_not_run(talk):
 
 
 def test_chosen_rounds_are_within_each_cap():
-    """The squares and the probability of a novel item are compared separately, each within a thousandth of its cap."""
+    """The sum of squares and the probability of a novel item are compared with separate caps."""
     plan = vp.Items().plan(BUDGET)
     slack, rounds = plan.certificate.proof.slack, plan.passes[0].entry(100).stated()
     square, novel = float(square_of(rounds)), novel_of(rounds)
@@ -226,8 +226,8 @@ def test_chosen_rounds_are_within_each_cap():
     assert not admits(kept, replace(slack, passes=len(rounds.later) + 1), rounds)
 
 
-def test_counts_run_after_their_limit_is_chosen(talk):
-    """No count runs before the choice, nothing is chosen before the noisy classes, and only limits of the menu run."""
+def test_counts_run_only_after_their_limit_is_chosen(talk):
+    """No count runs before the choice, no choice precedes the noisy classes, and the limit must be in the menu."""
     release = vp.Items(max_items_per_user=100).release(talk, BUDGET, seed=1)
     plan = CountsMechanism().plan(BUDGET, release)
     gate = CountsGate(plan.certificate.to_json(), Secret.fresh())
@@ -243,7 +243,7 @@ def test_counts_run_after_their_limit_is_chosen(talk):
 
 
 def test_passes_run_once_and_in_order(talk):
-    """A pass that runs twice would use its noise twice. A data set outside of the certificate has no gate."""
+    """A pass that runs twice would use the same noise twice. A data set that is not in the certificate has no gate."""
     gate = AdaptiveGate(vp.Items(max_items_per_user=20).plan(BUDGET).certificate.to_json(), Secret.fresh())
     for early in (gate.released, gate.classes, lambda: gate.round(0), lambda: gate.round(1)):
         with pytest.raises(InternalError, match=REFUSED):
@@ -277,8 +277,8 @@ def test_passes_run_once_and_in_order(talk):
             several.of(name, secret)
 
 
-def test_a_night_is_charged_and_read_once(tmp_path):
-    """A second reading of a night would add its noise again. Nights beyond the plan have no noise."""
+def test_a_night_runs_only_once(tmp_path):
+    """A second reading of a night would add its noise again. Nights beyond the plan are rejected."""
     plan = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
     gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()
     gate.missed(pools, 1)
@@ -294,8 +294,8 @@ def test_a_night_is_charged_and_read_once(tmp_path):
             again()
 
 
-def test_weights_are_not_opened_by_functions_without_noise(talk):
-    """Weights have no public attribute, and can only be read with the noise of a gate."""
+def test_functions_without_noise_cannot_read_weights(talk):
+    """Weights have no public attribute and can be read only with the noise of a gate."""
     weights = check_engine(talk).weigh(CalibratedRule(Weighted(), RuleSetting(10, 2)), 10, Secret.fresh(), "x")
     assert not [name for name in dir(weights) if name in ("weights", "ids", "words")]
     for opening in (
@@ -306,7 +306,7 @@ def test_weights_are_not_opened_by_functions_without_noise(talk):
             opening()
 
 
-# A planner and a whole installation with a wrong bound.
+# A planner with a wrong bound, and a whole installation with a wrong bound.
 
 
 def halved(monkeypatch, modules):
@@ -318,7 +318,7 @@ def halved(monkeypatch, modules):
 
 @pytest.mark.jit
 def test_a_planner_with_a_wrong_bound_cannot_make_a_plan(monkeypatch):
-    """The certificate is checked with the formulas of the proof and not with the formulas of the planner."""
+    """The check of the certificate uses the formulas of the proof, and not those of the planner."""
     menu._entry.cache_clear()
     halved(monkeypatch, [adaptive])
     with pytest.raises(InternalError, match="exceed"):
@@ -327,7 +327,7 @@ def test_a_planner_with_a_wrong_bound_cannot_make_a_plan(monkeypatch):
 
 @pytest.mark.jit
 def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_path, talk):
-    """An installation without the planted fault rejects a release that the fault permitted."""
+    """An installation without the planted fault rejects a release of an installation with the fault."""
     menu._entry.cache_clear()
     with monkeypatch.context() as patch:
         real = cumulative.novel_release
@@ -340,7 +340,7 @@ def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_pat
 
 
 class Louder(Weighted):
-    """A weighting with a proof and changed weights."""
+    """A subclass of a proved weighting that adds larger weights."""
 
     def add(self, histogram, items, starts, setting):
         """Add a hundred times the weight."""
@@ -350,13 +350,13 @@ class Louder(Weighted):
 
 
 def test_a_weighting_derived_from_a_proved_one_is_rejected():
-    """The proof of a weighting does not apply to a derived weighting with other weights."""
+    """The proof of a weighting does not apply to a subclass, which may add other weights."""
     with pytest.raises(InternalError):
         bounding_of(CalibratedRule(Louder(), RuleSetting(10, 2)))
 
 
 def test_the_gate_rejects_a_weighting_of_another_class():
-    """The gate rejects a weighting of another class with the same numbers, because its weights are different."""
+    """The other weighting has the same numbers, but adds other weights."""
     corpus = corpus_of([["tea"]] * 10)
     plan = vp.papers.SetUnion(10, "weighted", accounting="joint").plan(BUDGET)
     gate, _ = plan.begin(1)

@@ -1,4 +1,4 @@
-"""The analytic Gaussian mechanism is compared with eighty digits and with dp-accounting."""
+"""Tests that compare the analytic Gaussian mechanism with computations to eighty digits and with dp-accounting."""
 
 import math
 
@@ -27,20 +27,20 @@ def relative_error(epsilon, mu):
 
 @settings(max_examples=300)
 @given(st.floats(-4, 2), st.floats(-6, 1.3), st.sampled_from([1, 1, -1]))
-def test_delta_is_right_to_eleven_digits(log_epsilon, log_mu, sign):
-    """For an epsilon of either sign and mu over seven decades, delta agrees with eighty digits to 1e-11."""
+def test_delta_is_accurate_to_eleven_digits(log_epsilon, log_mu, sign):
+    """For epsilon of either sign and mu over seven decades, the relative error is below 1e-11."""
     assert relative_error(sign * 10**log_epsilon, 10**log_mu) < 1e-11
 
 
 @pytest.mark.parametrize("mu", [0.2499999, 0.25, 1e-9, 12.0])
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12, -1e-12, 1e-3, -5.0])
 def test_delta_is_correct_at_the_boundary_of_two_formulas(epsilon, mu):
-    """Delta is as accurate at the boundaries between formulas, and at values of epsilon near 0, as elsewhere."""
+    """Delta is also accurate at values of epsilon near 0."""
     assert relative_error(epsilon, mu) < 1e-11
 
 
 def test_delta_without_a_shift_is_zero():
-    """With a mu of 0 both distributions are the same, so delta is 0, or 1 - e^epsilon if epsilon is below 0."""
+    """With a mu of 0, both distributions are the same, so delta is 0, or 1 - e^epsilon if epsilon is negative."""
     assert delta(1.0, 0.0) == 0.0
     assert delta(-1.0, 0.0) == pytest.approx(1 - math.exp(-1), rel=1e-15)
 
@@ -56,7 +56,7 @@ def test_delta_is_never_nan():
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta_target", DELTAS)
 def test_sigma_is_the_smallest_private_sigma(epsilon, delta_target):
-    """With eighty digits, delta at sigma is at most the target, and is above it at a sigma that is smaller by 1e-12."""
+    """With eighty digits, delta is at most the target at sigma, but above the target if sigma is smaller by 1e-12."""
     found = sigma(epsilon, delta_target)
     assert oracle.gaussian_delta(epsilon, 1 / precise.number(found)) <= delta_target
     assert oracle.gaussian_delta(epsilon, 1 / precise.number(found * (1 - 1e-12))) > delta_target
@@ -64,7 +64,7 @@ def test_sigma_is_the_smallest_private_sigma(epsilon, delta_target):
 
 @pytest.mark.parametrize(("epsilon", "delta_target"), [(3, math.exp(-10)), (1, 1e-5), (0.01, 1e-6), (8, 1e-12)])
 def test_sigma_agrees_with_dp_accounting(epsilon, delta_target):
-    """Sigma agrees with dp-accounting to 1e-9."""
+    """The relative error is at most 1e-9."""
     expected = gaussian_mechanism.get_sigma_gaussian(epsilon, delta_target)
     assert sigma(epsilon, delta_target) == pytest.approx(expected, rel=1e-9)
     assert sigma(epsilon, delta_target, 7.0) == pytest.approx(7 * expected, rel=1e-9)
@@ -72,13 +72,13 @@ def test_sigma_agrees_with_dp_accounting(epsilon, delta_target):
 
 @pytest.mark.parametrize(("epsilon", "scale"), [(3.0, 1.28), (1.0, 3.9), (0.5, 2.0)])
 def test_delta_agrees_with_the_privacy_loss_distribution(epsilon, scale):
-    """Delta agrees with the PLD accountant of dp-accounting to 1e-6."""
+    """The relative error is at most 1e-6."""
     loss = privacy_loss_distribution.from_gaussian_mechanism(scale, value_discretization_interval=1e-3)
     assert delta(epsilon, 1 / scale) == pytest.approx(loss.get_delta_for_epsilon(epsilon), rel=1e-6)
 
 
 def test_sigma_equals_known_values():
-    """At epsilon 3 and half of e^-10, the setting of the papers, sigma has the known value."""
+    """The known value is for epsilon 3 and delta e^-10 / 2, which the papers use."""
     assert sigma(3, math.exp(-10) / 2) == pytest.approx(1.33279, abs=5e-6)
 
 
@@ -86,7 +86,7 @@ def test_sigma_equals_known_values():
     ("epsilon", "delta_target", "sensitivity"),
     [(0, 1e-5, 1), (float("nan"), 1e-5, 1), (1, 0, 1), (1, 1, 1), (1, 1e-301, 1), (1, 1e-5, 0), (1e9, 1e-5, 1)],
 )
-def test_sigma_raises_an_error_if_it_has_no_bound(epsilon, delta_target, sensitivity):
-    """Parameters out of range raise a `BudgetError` and do not give NaN."""
+def test_sigma_rejects_parameters_out_of_range(epsilon, delta_target, sensitivity):
+    """Such parameters raise a `BudgetError` and do not return NaN."""
     with pytest.raises(BudgetError):
         sigma(epsilon, delta_target, sensitivity)

@@ -1,4 +1,4 @@
-"""The individual filter has whole-number costs, and rounds bounds and noise to the safe side in exact fractions."""
+"""Tests of individual budgets. Costs are whole numbers, and bounds and noise are rounded to the safe side."""
 
 from fractions import Fraction
 from math import isqrt
@@ -19,7 +19,7 @@ LEFT = st.one_of(st.integers(0, WHOLE), st.sampled_from([0, 1, WHOLE]))
 
 
 def naive_cost(charge, left, holds, run):
-    """Return the payment of one user, in Python integers."""
+    """Return the payment of one user, computed with Python integers."""
     if not holds:
         return 0
     if charge.rates is None:
@@ -29,15 +29,15 @@ def naive_cost(charge, left, holds, run):
 
 
 def naive_reach(charge, cost):
-    """Return the largest number of steps r with r + (S - 1) <= S sqrt(cost / charge), by integer roots."""
+    """Return the largest number of steps r with r + (S - 1) <= S sqrt(cost / charge), computed with integer roots."""
     sensitivity = Fraction(charge.sensitivity)
     scaled = isqrt(int(sensitivity**2 * cost * 2**120 / charge.cost))  # S sqrt(cost / charge) 2^60, rounded down
     return max(0, min((Fraction(scaled, 2**60) - (sensitivity - 1)) * BOUND_STEPS // 1, MOST_BOUND * BOUND_STEPS))
 
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(st.tuples(LEFT, st.booleans(), st.integers(0, 9)), min_size=1))
-def test_costs_equal_the_reference_and_never_exceed_the_budget(cap, cost, sensitivity, rates, users):
-    """Costs equal the reference, never exceed the budget, and are whole parts of the cap."""
+def test_costs_equal_the_reference_and_are_at_most_the_remaining_budget(cap, cost, sensitivity, rates, users):
+    """Costs are integers, in parts of the cap."""
     charge = IndividualFilter(cap).charge(cost, sensitivity, rates)
     left, holds, runs = (np.array(column) for column in zip(*users, strict=True))
     costs = charge.costs(left, holds, runs)
@@ -47,7 +47,7 @@ def test_costs_equal_the_reference_and_never_exceed_the_budget(cap, cost, sensit
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(LEFT, min_size=1))
 def test_no_user_moves_the_weights_further_than_charged(cap, cost, sensitivity, rates, left):
-    """(bound + S - 1)^2 / sigma^2 is at most exactly the paid mu^2. Bound and noise are rounded to the safe side."""
+    """In exact fractions, (bound + S - 1)^2 / sigma^2 is at most the mu^2 that the user paid."""
     keeper = IndividualFilter(cap)
     charge = keeper.charge(cost, sensitivity, rates)
     costs = charge.costs(np.array(left), np.ones(len(left), bool), np.full(len(left), 3))
@@ -61,7 +61,7 @@ def test_no_user_moves_the_weights_further_than_charged(cap, cost, sensitivity, 
 
 
 @given(CAPS, st.lists(st.tuples(COSTS, SENSITIVITIES, PACES, st.booleans(), st.integers(0, 9)), max_size=40))
-def test_no_path_spends_more_than_the_cap(cap, passes):
+def test_no_sequence_of_charges_spends_more_than_the_cap(cap, passes):
     """For any charges in any order, the squares add up to at most the cap, in exact fractions."""
     keeper, left, total = IndividualFilter(cap), np.array([WHOLE]), Fraction(0)
     for cost, sensitivity, rates, holds, run in passes:
@@ -76,22 +76,22 @@ def test_no_path_spends_more_than_the_cap(cap, passes):
 
 
 def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
-    """A user without a candidate keeps the user's budget for other passes."""
+    """Such users keep their budget for other passes."""
     charge = IndividualFilter(1.0).charge(WHOLE // 2, 1.001)
     costs = charge.costs(np.array([WHOLE, WHOLE]), np.array([True, False]))
     assert costs.tolist() == [WHOLE // 2, 0]
     assert charge.bounds(costs).tolist() == [BOUND_STEPS - 1, 0]
 
 
-def test_movements_below_the_rounding_error_change_no_user():
-    """If the payment of a user does not cover the rounding of all other users, the user changes no weight."""
+def test_users_who_pay_less_than_the_rounding_error_add_no_weight():
+    """The payment of such a user does not cover the rounding of the weights of later users."""
     charge = IndividualFilter(1.0).charge(WHOLE, 1.1)
     assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 
 
 @pytest.mark.parametrize(("cost", "rates"), [(0, None), (WHOLE + 1, None), (1, (BOUND_STEPS + 1,)), (1, (-1,))])
 def test_charges_above_the_budget_are_rejected(cost, rates):
-    """A charge of zero, of more than the whole budget, or with rates beyond the remaining budget raises an error."""
+    """A charge of zero, a charge above the whole budget, and rates outside of [0, 1] raise an error."""
     with pytest.raises(InternalError, match="charged"):
         IndividualFilter(1.0).charge(cost, 1.0, rates)
 

@@ -1,4 +1,4 @@
-"""The exact joint bound is certified from above, tight from below, and equal to the privacy loss distribution."""
+"""Tests of the exact joint bound, which is valid and tight, and agrees with privacy loss distributions."""
 
 import math
 
@@ -26,7 +26,7 @@ def one_case(items, weight, shared):
     return Cases(np.array([float(items)]), np.array([weight]), np.array([shared]))
 
 
-# These are epsilon, delta, limit, sigma, threshold, and delta over the target if novel weights have no lower bound.
+# The columns are epsilon, delta, limit, sigma, threshold, and the ratio of the delta without a lower bound of weights.
 TABLE = [
     (3, TARGET, 100, 1.28240, 6.39736, 1.67),
     (3, TARGET, 300, 1.28242, 6.62599, 1.79),
@@ -37,15 +37,15 @@ TABLE = [
 
 @pytest.mark.parametrize(("epsilon", "target", "limit", "sigma", "threshold", "unfloored"), TABLE)
 def test_the_tabulated_noise_and_threshold_spend_the_target_delta(epsilon, target, limit, sigma, threshold, unfloored):
-    """The tabulated sigma and threshold meet the target to five decimals, but only with a lower bound of weights."""
+    """Without a lower bound of novel weights, the tabulated sigma and threshold would exceed the target."""
     assert joint_delta(symmetric(limit), epsilon, sigma, threshold, 1.0) == pytest.approx(target, rel=2e-4)
     light = joint_delta(symmetric(limit, 1e-9), epsilon, sigma, threshold, 1.0)
     assert light / target == pytest.approx(unfloored, abs=0.03)
 
 
 @pytest.mark.parametrize(("sigma", "threshold", "used"), [(3.89353, 23.5613, 0.98), (3.91300, 23.6608, 0.8)])
-def test_the_tabulated_noise_and_threshold_of_nine_levels_are_private(sigma, threshold, used):
-    """With one unknown and eight known levels of the same sigma, the tabulated numbers have a delta of at most 1e-7."""
+def test_the_tabulated_noise_and_threshold_of_nine_lengths_are_private(sigma, threshold, used):
+    """With one length of unknown grams and eight lengths of candidates with the same sigma, delta is at most 1e-7."""
     whole = joint_delta(symmetric(100), 4.0, sigma, threshold, 1.0, mu_rest=math.sqrt(8) / sigma)
     assert used * 1e-7 <= whole <= 1e-7 * (1 + 2e-4)
 
@@ -85,7 +85,7 @@ def test_the_symmetric_bound_is_valid_and_tight(epsilon, sigma, height, limit, m
 @settings(max_examples=25)
 @given(**settings_of_random_mechanisms, shape=st.sampled_from(["even", "fixed"]))
 def test_enumerated_bounds_are_the_supremum(epsilon, sigma, height, limit, mu_rest, shape):
-    """For even and fixed weights the bound is the largest delta over users with n items, t of which are novel."""
+    """For even and fixed weights, the bound is the largest delta over all numbers of items and novel items."""
     case = UniqueItems(limit=limit, shape=shape, least=limit**-0.5, norm=2)
     threshold = 1 + height * sigma
     exact = max(
@@ -99,7 +99,7 @@ def test_enumerated_bounds_are_the_supremum(epsilon, sigma, height, limit, mu_re
 
 
 def test_unequal_novel_weights_are_worse():
-    """One heavy and 99 light novel items exceed 100 items of equal weight, so the bound covers only equal weights."""
+    """One heavy and 99 light novel items have a larger delta than 100 equal items, which the bound assumes."""
     sigma, threshold = 1.29786, 7.88429
     equal = oracle.pair_delta(4, sigma, threshold, [0.1] * 100, 0.0)
     unequal = oracle.pair_delta(4, sigma, threshold, [0.99] + [0.0142] * 99, 0.0)
@@ -108,9 +108,12 @@ def test_unequal_novel_weights_are_worse():
 
 
 @pytest.mark.parametrize("limit", [513, 2000, 40_000])
-def test_cells_of_large_limits_cover_single_numbers(limit):
-    """If numbers of novel items are grouped, the bound covers each number, and exceeds the largest by at most 3 %."""
-    sigma, threshold = 1.3, 6.0  # It is so low that novel items determine delta.
+def test_grouped_numbers_of_items_are_bounded(limit):
+    """At large limits, numbers of novel items are grouped.
+
+    The bound covers each of them and is within 3 % of the largest.
+    """
+    sigma, threshold = 1.3, 6.0  # The threshold is so low that novel items determine delta.
     items = np.unique(np.geomspace(1, limit, 4000).astype(np.int64)).astype(float)
     for shape in ("symmetric", "even", "fixed"):
         case = UniqueItems(limit=limit, shape=shape, least=limit**-0.5 * (1 - 1e-12), norm=2)
@@ -120,8 +123,8 @@ def test_cells_of_large_limits_cover_single_numbers(limit):
         assert found.max() <= bound <= found.max() * 1.03
 
 
-def test_sampled_cases_are_admissible():
-    """The certified cases cover the cases of the search, so the search never finds a larger delta."""
+def test_certified_cases_cover_the_cases_of_the_search():
+    """Therefore, the search never finds a larger delta than the certified bound."""
     for shape in ("symmetric", "even", "fixed"):
         case = UniqueItems(limit=60, shape=shape, least=60**-0.5 * 0.99, norm=2)
         few, every = sampled_cases(case, 1.0), certified_cases(case, 1.0)
@@ -131,10 +134,10 @@ def test_sampled_cases_are_admissible():
 
 @pytest.mark.parametrize(("items", "weight", "held"), [(100, 0.1, 100), (60, 0.1, 100), (40, 0.12, 60), (1, 1.0, 1)])
 def test_pair_agrees_with_the_privacy_loss_distribution(items, weight, held):
-    """As a PLD of dp-accounting, "hit" composed with a Gaussian has the delta of the closed form to 1e-6."""
+    """In dp-accounting, the composition of a hit and a Gaussian has the delta of the closed form to 1e-6."""
     sigma, threshold = 1.28240, 6.39736
     shared = (held - items) * weight**2
-    # On a grid of losses where -ln(1 - hit) is a multiple of the step, the accountant is exact.
+    # If -ln(1 - hit) is a multiple of the step of the grid of losses, the accountant is exact.
     interval = -items * math.log1p(-math.erfc((threshold - weight) / sigma / math.sqrt(2)) / 2)
     epsilon = round(3 / interval) * interval
     _, loss = oracle.hit_distribution(1, interval)
@@ -144,8 +147,8 @@ def test_pair_agrees_with_the_privacy_loss_distribution(items, weight, held):
     assert found[0] == pytest.approx(loss.get_delta_for_epsilon(epsilon), rel=1e-6)
 
 
-def test_calibrated_worst_pair_costs_the_whole_budget():
-    """As a PLD, the worst pair of the calibrated mechanism has the certified delta to 1e-6."""
+def test_the_worst_pair_of_a_calibrated_mechanism_costs_the_whole_budget():
+    """In dp-accounting, the worst pair has the certified delta (relative error 1e-6)."""
     case = symmetric(100)
     scale = calibrate(Budget(3, TARGET), case)
     cases = certified_cases(case, 1.0)
@@ -160,7 +163,7 @@ def test_calibrated_worst_pair_costs_the_whole_budget():
 
 @pytest.mark.parametrize(("epsilon", "hit", "mu"), [(3.0, 2e-5, 0.75), (0.3, 0.2, 0.4), (1.0, 0.01, 0.0)])
 def test_pair_agrees_with_numerical_integration(epsilon, hit, mu):
-    """Sums over a grid for both directions of the hockey-stick divergence give the closed form."""
+    """The closed form equals the larger of both hockey-stick divergences, computed as sums over a grid."""
     sums = oracle.integrated_delta(epsilon, hit, lambda x: -x * x / 2 - math.log(2 * math.pi) / 2, mu)
     case = one_case(1, 0.0, mu**2)
     found = deltas(case, epsilon, 1.0, -float(ndtri(hit)))

@@ -1,4 +1,4 @@
-"""On the engine that weighs, the noise that reaches private weights equals the numbers of the certificate exactly."""
+"""The noise that engines add to private weights has exactly the numbers of the certificate."""
 
 import json
 from fractions import Fraction
@@ -49,7 +49,7 @@ def talk():
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Return the noise that engines receive, in order, including noise for which no weight remains."""
+    """Return the list of all noise that engines receive, in order, even if no weight remains."""
     found = []
 
     def note(noise):
@@ -74,24 +74,24 @@ def seen(monkeypatch):
 
 
 def kinds(seen, kind):
-    """Return the noise of one kind."""
+    """Return the noise of one class."""
     return [each for each in seen if type(each) is kind]
 
 
 def rule_of(first):
-    """Return the rule that a certificate states."""
+    """Return the rule of a first round in a certificate."""
     return ThresholdRule(first.noise, first.scale, first.threshold, 2.0**-first.bounding.bits)
 
 
 def assert_rounds(seen, rounds):
-    """Compare the noise of a first round and of all later rounds."""
+    """Compare the noise of the first round and all later rounds with a certificate."""
     (first,) = kinds(seen, ReleaseDecisions)
     assert first.rule == rule_of(rounds.first)
     assert_later(seen, rounds)
 
 
 def assert_later(seen, rounds):
-    """Compare the noise and the levels of later rounds."""
+    """Compare the noise and thresholds of later rounds with a certificate."""
     steps, spreads = kinds(seen, ScoreStep), score_of(rounds).spreads.tolist()
     assert len(steps) == len(rounds.later) == len({each.purpose for each in steps})
     for step, each, spread in zip(steps, rounds.later, spreads, strict=True):
@@ -108,8 +108,8 @@ def test_adaptive_rounds_run_with_the_planned_noise(talk, seen):
     assert_rounds(seen, certificate.proof.rounds)
 
 
-def test_classic_passes_run_with_the_planned_noise(talk, seen):
-    """Each pass has one rule with the scale and the threshold of the certificate."""
+def test_single_passes_run_with_the_planned_noise(talk, seen):
+    """Each mechanism has one pass, with the scale and the threshold of the certificate."""
     for weighting in ("policy-gaussian", "policy-laplace", "weighted", "count-laplace"):
         union = vp.papers.SetUnion(20, weighting, accounting="joint")
         certificate = union.release(talk, BUDGET, seed=1).plan.certificate
@@ -120,7 +120,7 @@ def test_classic_passes_run_with_the_planned_noise(talk, seen):
 
 
 def test_n_grams_run_with_the_planned_noise(talk, seen):
-    """Every later pass uses the noise in the transcript, and the price of the pass covers this noise."""
+    """Every later pass has the noise in the transcript, and the charge of the pass covers this noise."""
     plan = vp.NGrams(max_length=4).release(talk, BUDGET, seed=5).plan
     assert_rounds(seen, plan.certificate.proof.rounds)
     later = [each for each in seen if type(each) in (CellNoise, NoisyLevels)][1:]
@@ -141,7 +141,7 @@ def test_n_grams_run_with_the_planned_noise(talk, seen):
 
 
 def test_counts_and_rankings_run_with_the_planned_noise(talk, seen):
-    """The counts of users in classes, the counts of grams, and ranks have the planned noise."""
+    """The counts of users in classes, the counts of grams, and the ranks have the planned noise."""
     words = vp.Items(max_items_per_user=20).release(talk, BUDGET, seed=1)
     del seen[:]
     counts = words.count(talk, BUDGET, seed=1)
@@ -161,7 +161,7 @@ def test_counts_and_rankings_run_with_the_planned_noise(talk, seen):
 def test_profiles_run_with_the_planned_noise(seen):
     """Rounds over single and joint values, counts and cover have the planned noise.
 
-    The parts fit into the cap of later releases.
+    The rounds over joint values are within the cap of later releases.
     """
     table = pl.DataFrame({"u": range(3000), "city": ["a", "b"] * 1500, "n": [1, 2, 3, 4] * 750})
     profile = vp.profile(table, user="u", budget=BUDGET, columns=["city", "n"], joint=[("city", "n")], seed=1)
@@ -204,9 +204,9 @@ def test_sequences_run_with_the_planned_noise(talk, seen):
 
 
 def test_nights_run_with_the_planned_noise(tmp_path, seen):
-    """Readings have the sigma, factor and cell of their night.
+    """Each reading has the sigma, factor and cell of its night.
 
-    The past of a new item has the numbers of earlier nights.
+    The readings of all nights are compared.
     """
     series = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1)
     for night in (1, 2, 3):
@@ -219,8 +219,8 @@ def test_nights_run_with_the_planned_noise(tmp_path, seen):
         assert (each.sigma, each.factor, each.unit, each.cell) == (sigma, factor, 1 << proof.bits, proof.cell)
 
 
-def test_votes_follow_the_certified_distribution():
-    """A prefix needs theta votes from the distribution of the certificate, in at most this number of rounds."""
+def test_votes_have_the_certified_distribution():
+    """A prefix needs theta votes, votes have the certified distribution, and the number of rounds is limited."""
     rules, laws = Rules(Ballot(0.4, 5, 0.2, 0.3), 2), []
     gate = votes_gate(rules, Secret.from_seed(1))
 
@@ -234,8 +234,8 @@ def test_votes_follow_the_certified_distribution():
         gate.round(votes)
 
 
-def test_noise_of_a_tree_covers_the_steps_that_released_lengths_imply():
-    """Only the gate determines the number of counted steps, by the certificate. Walk, noise and transcript agree."""
+def test_the_noise_of_a_tree_covers_the_number_of_counted_steps():
+    """The gate computes this number from released lengths by the rule of the certificate."""
     told = []
 
     class Walk:
@@ -264,10 +264,10 @@ def test_noise_of_a_tree_covers_the_steps_that_released_lengths_imply():
     assert passes[0]["released"] == [4_000, 0, 0, 0]
 
 
-def test_released_lengths_determine_length_and_noise_of_a_tree():
-    """Only the gate determines the length of sequences.
+def test_released_lengths_determine_the_length_of_sequences():
+    """The gate computes the length of sequences from released lengths.
 
-    No statistic counts more symbols, and the noise covers fewer.
+    Statistics of more symbols are rejected.
     """
     told = []
 
@@ -287,7 +287,7 @@ def test_released_lengths_determine_length_and_noise_of_a_tree():
     gate.open(engine, tuple("abcdefghi"))
     assert gate.longest == 1_000
     kept, _ = gate.lengths(np.array([1, 2, 3, 4, 6, 9, 1_000]), Fraction(1, 10))
-    # After the class of two symbols, noise explains all counts. One more class follows, with its released number.
+    # After the class of two symbols, noise explains all counts. One more class is kept, with its released number.
     assert (gate.longest, kept.tolist(), told) == (3, [4_000, 3_000, 0], [gate.steps])
     assert gate.steps <= 3
     passes = json.loads(gate.record[1])
@@ -298,8 +298,8 @@ def test_released_lengths_determine_length_and_noise_of_a_tree():
 
 
 @pytest.mark.parametrize("usual", [0, 10])
-def test_a_usual_length_out_of_range_is_not_proved(usual):
-    """A usual length must be at least 1 and at most the maximum length, and it needs the rule that it belongs to."""
+def test_a_usual_length_out_of_range_is_rejected(usual):
+    """A usual length must be from 1 to the maximum length, and requires the other two numbers of the rule."""
     rule = Fraction(4, 5), Fraction(15)
     check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule, 9)))
     for given in ((*rule, usual), (None, None, 3)):
@@ -317,14 +317,14 @@ def test_an_incomplete_rule_for_steps_is_rejected(rule):
         check(Certificate(claim, PathsProof("grams", Fraction(1), 2, 9, 4, None, Fraction(1, 2), Fraction(1))))
 
 
-def test_an_alphabet_without_a_source_is_not_proved():
-    """An alphabet is given, or found by a release that the certificate contains."""
+def test_an_alphabet_without_a_source_is_rejected():
+    """The alphabet must be given, or found by a release that the certificate contains."""
     with pytest.raises(InternalError, match="does not apply"):
         check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), None, 9, 4, None)))
 
 
 def test_a_node_must_continue_the_path_of_its_parent():
-    """A share is a part of the path to the parent. Nodes of other levels and several roots are rejected."""
+    """The share of a node depends on the path to its parent. Nodes of other levels and several roots are rejected."""
     gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))
 
     class Walk:
@@ -353,7 +353,7 @@ def test_a_node_must_continue_the_path_of_its_parent():
     assert owns == [Fraction(2, 5), Fraction(1, 5), Fraction(2, 5)]
     with pytest.raises(InternalError, match="a level that is not the last one"):
         gate.level(np.array([0], np.int32), np.array([1], np.int32), [half])
-    # The path of node 2 is spent.
+    # The path to node 2 has no budget left.
     with pytest.raises(InternalError, match="more than the budget"):
         gate.level(np.array([2], np.int32), np.array([1], np.int32), [half])
     with pytest.raises(InternalError, match="twice"):
@@ -361,8 +361,8 @@ def test_a_node_must_continue_the_path_of_its_parent():
 
 
 @pytest.mark.parametrize("before", [3, 4])
-def test_a_context_that_its_parent_does_not_have_is_rejected(before):
-    """A symbol beyond the last symbol is rejected, because it would denote a context of the next node."""
+def test_a_context_with_an_unknown_symbol_is_rejected(before):
+    """A number above that of the last symbol would denote a context of the next node."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1))
     tenth, whole = Fraction(1, 10), Fraction(1)
     gate.level(np.array([-1], np.int32), np.array([-1], np.int32), [tenth])
@@ -375,7 +375,7 @@ def test_a_context_that_its_parent_does_not_have_is_rejected(before):
 
 @pytest.mark.parametrize(("row", "symbol"), [(1, -2), (-1, 0), (-1, 1), (2, -2), (0, 2)])
 def test_a_gram_that_does_not_belong_to_its_row_is_rejected(row, symbol):
-    """A symbol below the first symbol or a row out of range is rejected, because its gram may have no budget."""
+    """A symbol or row out of range is rejected, because the resulting gram may have no budget."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1), "grams")
     none, tenth, whole = np.empty(0, np.int64), Fraction(1, 10), Fraction(1)
     gate.children(none, none, [tenth])
@@ -387,7 +387,7 @@ def test_a_gram_that_does_not_belong_to_its_row_is_rejected(row, symbol):
 
 
 def test_keys_with_counts_have_the_noise_of_their_certificate(seen):
-    """The classes, each entry of one number per key, and the sums of other rows are compared in units of the grid."""
+    """The noise of the classes, the numbers per key and the sums of other rows is compared in units of the grid."""
     table = pl.DataFrame({"who": range(3000), "what": ["tea", "milk", "bread"] * 1000})
     keyed = vp.KeyCounts({"what": "string"}, [("what",)])
     data = keyed.read(table, user="who", options=vp.ReadOptions(progress=False))

@@ -1,4 +1,4 @@
-"""Tests of the optimal rule for one item per user, with its closed form, its recursion, and both tails."""
+"""Tests of the optimal rule for one item per user, including its closed form, its recursion and both tails."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from voxpop.privacy.decisions import exact_probability, selection_probability
 
 
 def recursion(epsilon, delta, most):
-    """Return the probabilities by the definition, with eighty digits."""
+    """Return the probabilities by their definition, with eighty digits."""
     mp = precise.context
     growth, mass, values = mp.exp(mp.mpf(epsilon)), mp.mpf(delta), [mp.mpf(0)]
     for _ in range(most):
@@ -25,7 +25,7 @@ def recursion(epsilon, delta, most):
 def test_the_closed_form_equals_the_recursion(log_epsilon, log_delta):
     """With eighty digits, the closed form and the recursion agree exactly.
 
-    In doubles, the error of the nearer tail is at most 1e-12.
+    In doubles, the relative error of the smaller probability is at most 1e-12.
     """
     epsilon, delta = 10**log_epsilon, 10**log_delta
     most = min(400, int(-7 * log_delta / epsilon) + 8)
@@ -39,8 +39,8 @@ def test_the_closed_form_equals_the_recursion(log_epsilon, log_delta):
 
 
 @given(st.floats(0.05, 5), st.floats(-12, -1))
-def test_the_last_miss_probabilities_are_accurate(epsilon, log_delta):
-    """Just below the top, where the complement vanishes, the complement keeps its relative accuracy."""
+def test_small_probabilities_of_a_miss_are_accurate(epsilon, log_delta):
+    """For the largest counts that may be missed, the probability of a miss has a relative error of at most 1e-9."""
     delta = 10**log_delta
     counts = np.arange(2000)
     _, missed = selection_probability(epsilon, delta, counts)
@@ -52,7 +52,10 @@ def test_the_last_miss_probabilities_are_accurate(epsilon, log_delta):
 @settings(max_examples=25)
 @given(st.floats(0.05, 5), st.floats(-12, -1))
 def test_the_rule_is_private_and_tight(epsilon, log_delta):
-    """For every c below the top, some event attains delta between c and c + 1 users, and no event exceeds it."""
+    """Between c and c + 1 users, no event exceeds delta.
+
+    Some event attains delta, unless the item is always released.
+    """
     delta, mp = 10**log_delta, precise.context
     growth = mp.exp(mp.mpf(epsilon))
     for count in range(60):
@@ -63,7 +66,7 @@ def test_the_rule_is_private_and_tight(epsilon, log_delta):
 
 
 def test_values_equal_known_values():
-    """An item is never released without users, with probability delta for one user, and always for 10^15 users."""
+    """The probability is 0 without users, delta for one user, and 1 for 10^15 users."""
     released, missed = selection_probability(1.0, 1e-5, np.array([0, 1, 2, 10**15]))
     assert released[:2].tolist() == pytest.approx([0, 1e-5], rel=1e-13)
     assert released[2] == pytest.approx(1e-5 * (1 + np.e), rel=1e-13)
@@ -73,6 +76,6 @@ def test_values_equal_known_values():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)])
 def test_invalid_parameters_are_rejected(epsilon, delta):
-    """Without a positive delta, no item of an unknown list can be released."""
+    """For example, no unknown item can be released without a positive delta."""
     with pytest.raises(BudgetError):
         selection_probability(epsilon, delta, np.arange(3))

@@ -1,4 +1,4 @@
-"""Tests of the cost of picking the largest counts, with exact small cases, a search, and the drawn noise."""
+"""Tests of the cost of picking the largest counts, including exact small cases, a search, and the drawn noise."""
 
 from decimal import Decimal, localcontext
 from itertools import permutations, product
@@ -23,7 +23,7 @@ UNIT = 1 << 24
 
 
 def rankings(counts, picks, rate):
-    """Return the probability of each ranking of `picks` items with exponential mechanisms without replacement."""
+    """Return the probability of each ranking of `picks` items, drawn by exponential mechanisms without replacement."""
     weights = {place: exp(rate * (count - max(counts))) for place, count in enumerate(counts)}
     chances = {}
     for order in permutations(weights, picks):
@@ -36,7 +36,7 @@ def rankings(counts, picks, rate):
 
 
 def delta_between(counts, joined, picks, rate, epsilon):
-    """Return the exact delta of the worse of both directions."""
+    """Return the larger exact delta of both directions."""
     one, other = rankings(counts, picks, rate), rankings(joined, picks, rate)
     forward = sum(max(0.0, other[order] - exp(epsilon) * one[order]) for order in one)
     backward = sum(max(0.0, one[order] - exp(epsilon) * other[order]) for order in one)
@@ -56,21 +56,21 @@ def worst(picks, rate, epsilon, items=4, highest=12):
 
 
 @pytest.mark.parametrize(("picks", "rate", "epsilon"), [(1, 0.9, 0.5), (2, 0.5, 0.6), (3, 0.4, 0.5), (3, 1.0, 1.2)])
-def test_no_neighbours_exceed_the_bound(picks, rate, epsilon):
-    """One more user increases any of four counts. The probabilities of all rankings are exact."""
+def test_the_delta_of_neighbours_is_at_most_the_bound(picks, rate, epsilon):
+    """One more user may increase each of four counts by one. The probabilities of all rankings are exact."""
     assert 0.0 < worst(picks, rate, epsilon) <= peeling_delta(epsilon, picks, rate)
 
 
 @pytest.mark.parametrize("picks", [1, 2, 3])
 def test_the_loss_is_at_most_the_sum_of_rates_and_close_to_it(picks):
-    """The loss is at most k rates and close to this bound, so a mutant with a tenth less noise would be detected."""
+    """With k picks, the loss is at most k rates and close to it, so a tenth less noise would be detected."""
     assert worst(picks, 0.5, 0.5 * picks) < 1e-15
     assert peeling_delta(0.5 * picks, picks, 0.5 / (1 + 1e-6)) == 0.0
     assert worst(picks, 0.5, 0.5 * picks / 1.1, highest=40) > 0.0
 
 
-def test_a_mutant_without_composition_of_picks_is_detected():
-    """If each pick spends the whole epsilon, exact neighbours cost more than was claimed."""
+def test_picks_that_do_not_share_the_budget_are_detected():
+    """If each pick spends the whole epsilon, the exact delta of some neighbours exceeds the bound."""
     epsilon = 0.5
     assert worst(3, epsilon, epsilon) > 10 * peeling_delta(epsilon, 3, epsilon / 3) + 0.01
 
@@ -78,7 +78,7 @@ def test_a_mutant_without_composition_of_picks_is_detected():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("picks", [1, 10, 1000])
 def test_the_largest_rate_spends_the_budget(epsilon, picks):
-    """The largest rate spends exactly the budget. Noise grows at most with the root of the number of picks."""
+    """A rate that is larger by a thousandth exceeds the budget."""
     budget = Budget(epsilon, 1e-7)
     rate = largest_rate(budget, picks, 50_000)
     assert spent(budget, picks, 50_000, rate) <= budget.delta
@@ -90,7 +90,7 @@ def test_the_largest_rate_spends_the_budget(epsilon, picks):
 @given(epsilon=st.floats(0.01, 10), picks=st.integers(1, 5000), rate=st.floats(1e-4, 2), order=st.floats(1.001, 1e4))
 @settings(max_examples=300)
 def test_no_order_is_much_better_than_the_chosen_order(epsilon, picks, rate, order):
-    """For any order, the result exceeds the bound of that order by at most one part in a million."""
+    """For any order, the result exceeds the bound of that order by at most one millionth."""
     given_order = (order - 1) * (picks * order * rate**2 / 8 - epsilon) + order * np.log1p(-1 / order) - log(order - 1)
     found = peeling_delta(epsilon, picks, rate)
     assert found <= exp(min(given_order, 0.0)) * (1 + 1e-6)
@@ -98,7 +98,7 @@ def test_no_order_is_much_better_than_the_chosen_order(epsilon, picks, rate, ord
 
 @pytest.mark.parametrize(("budget", "picks"), [(Budget(1.0, 1e-22), 5), (Budget(1e-5, 1e-9), 10**6)])
 def test_budgets_that_are_too_small_are_rejected(budget, picks):
-    """Planning raises an error if draws cost more than delta, or if noise would not fit."""
+    """Planning raises an error if draws cost more than delta, or if the noise would overflow."""
     with pytest.raises(BudgetError, match="rank"):
         largest_rate(budget, picks, 10**6)
 
@@ -114,8 +114,8 @@ EXTREMES = [0, 1, 2**20, 2**63 - 1, 2**63, 2**64 - 1]
 
 
 @pytest.mark.parametrize("rate", [1e-5, 0.03, 1.0, 5.0])
-def test_cells_and_doubles_err_by_no_more_than_is_charged(rate):
-    """Errors are measured in sixty digits for random draws, the middle, and both ends as far as doubles are trusted."""
+def test_errors_of_cells_and_doubles_are_within_the_charge(rate):
+    """Errors are measured with sixty digits, for random draws, the middle, and the ends of the range of doubles."""
     rng = np.random.default_rng(1)
     draws = rng.integers(0, 2**64, (400, 2), np.uint64, endpoint=False)
     draws[:6, 0] = np.array(EXTREMES, np.uint64)
@@ -134,14 +134,14 @@ def test_cells_and_doubles_err_by_no_more_than_is_charged(rate):
 
 
 def drawn(counts, rate, trials, seed=None):
-    """Return the order of every trial, with the noise of the mechanism."""
+    """Return the ranking of every trial, drawn with the noise of the mechanism."""
     noise = GumbelNoise(rate, UNIT, Secret.of(seed), "noise/top 1").restricted()
     weights = np.tile(np.array(counts, np.int64) * UNIT, trials)
     noisy = noise(weights, np.arange(weights.size)).reshape(trials, -1)
     return np.argsort(-noisy, axis=1, kind="stable")
 
 
-def test_rankings_follow_their_distribution():
+def test_rankings_have_the_exact_distribution():
     """A chi-square test covers all 24 rankings of four counts (false alarm 1e-9)."""
     counts, rate, trials = (5, 3, 3, 0), 0.4, 200_000
     orders, seen = np.unique(drawn(counts, rate, trials, seed=2), axis=0, return_counts=True)
@@ -152,10 +152,10 @@ def test_rankings_follow_their_distribution():
 
 
 @pytest.mark.parametrize(("factor", "caught"), [(1.0, False), (2.0, True)])
-def test_rankings_do_not_show_more_than_the_claim(factor, caught):
+def test_rankings_show_at_most_the_claimed_epsilon(factor, caught):
     """One more user increases one of two counts.
 
-    At twice the rate, the first place shows more than the claim (false alarm 1e-9).
+    At twice the rate, the first place shows more than the claimed epsilon (false alarm 1e-9).
     """
     budget, trials = Budget(0.5, 1e-6), 400_000
     rate = largest_rate(budget, 1, 2) * factor
@@ -165,8 +165,8 @@ def test_rankings_do_not_show_more_than_the_claim(factor, caught):
     assert (max(shown) > budget.epsilon) == caught
 
 
-def test_large_errors_of_the_order_are_as_rare_as_stated():
-    """With 100 counts and 10 picks, some trials are far out of order, but at most a tenth (false alarm 1e-9)."""
+def test_large_errors_of_the_ranking_are_as_rare_as_computed():
+    """With 100 counts and 10 picks, errors are larger than the bound in at most a tenth of trials (false alarm 1e-9)."""
     rng, rate, trials = np.random.default_rng(4), 0.2, 2_000
     counts = np.sort(rng.integers(0, 100, 100))
     far = behind(10, 100, rate, 0.9)

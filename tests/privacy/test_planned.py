@@ -1,4 +1,4 @@
-"""Planning checks the numbers of a plan against its budget once, so a plan that was changed later has no guarantee."""
+"""Planning checks the numbers of a plan against its budget only once, so a changed plan has no guarantee."""
 
 import copy
 import inspect
@@ -48,7 +48,7 @@ PLANS = {
 
 
 def changed(plan):
-    """Yield copies from `dataclasses.replace`, which are unchanged, have another budget, or have one number halved."""
+    """Yield copies made by `dataclasses.replace`, which are unchanged, have another budget, or have one number halved."""
     yield replace(plan)
     yield replace(plan, budget=vp.Budget(0.01, plan.budget.delta))
     for each in fields(plan):
@@ -57,7 +57,7 @@ def changed(plan):
 
 
 def given_to(plan):
-    """Return the data from which a plan releases."""
+    """Return data for the release of a plan."""
     if getattr(plan, "data_sets", ()):
         return dict.fromkeys(plan.data_sets, CORPUS)
     return {"profile": KEYED, "keys": OF_KEYS}.get(plan.to_dict()["mechanism"], CORPUS)
@@ -65,7 +65,7 @@ def given_to(plan):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_changed_plan_has_no_guarantee_and_does_not_run(name, tmp_path):
-    """A changed plan raises an error for its guarantee, its draws and every release, and no ledger is charged."""
+    """The guarantee, the draws and every release of a changed plan raise an error, and no ledger is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("data", vp.Budget(100, 1e-3), create=True)
     for plan in changed(PLANS[name]):
         for call in (
@@ -82,8 +82,8 @@ def test_a_changed_plan_has_no_guarantee_and_does_not_run(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_copied_or_pickled_plan_is_unchanged(name):
-    """A copied or pickled plan is unchanged, so it has the same guarantee and can run."""
+def test_a_copied_or_pickled_plan_keeps_its_guarantee(name):
+    """Copying and pickling do not change a plan."""
     plan = PLANS[name]
     for same in (copy.copy(plan), copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
         assert same.guarantee == plan.guarantee
@@ -94,7 +94,7 @@ def test_a_copied_or_pickled_plan_is_unchanged(name):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_the_plan_of_a_release_has_the_guarantee_of_the_release(name):
-    """The plan of a release also contains records of it, such as lengths that ran or an alphabet that was found."""
+    """The plan of a release also contains records of the release, such as executed lengths or a released alphabet."""
     released = PLANS[name].release(given_to(PLANS[name]), seed=1)
     for each in released.values() if isinstance(released, dict) else [released]:
         assert replace(each.guarantee, private=True) == replace(each.plan.guarantee, private=True)
@@ -103,12 +103,12 @@ def test_the_plan_of_a_release_has_the_guarantee_of_the_release(name):
 
 
 NAMES = {"classes": "choice", "first round": "threshold"}
-"""The types of the rows of adaptive rounds. A transcript names the steps of the gate."""
+"""The types of rows for steps of adaptive rounds that have other names in a transcript."""
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_has_a_row_for_every_pass_that_runs(name):
-    """Before a release, the plan has a row with the type of every pass that the transcript of the release contains."""
+    """Each type of pass in the transcript of a release has a row in the plan."""
     plan = PLANS[name]
     kinds = {row["pass"] for row in plan.to_dict()["passes"]}
     released = plan.release(given_to(plan), seed=1)
@@ -124,7 +124,7 @@ def rate(text):
 
 
 def rows_of_keys(numbers):
-    """Return the numbers that rows of keys with counts share with the certificate."""
+    """Return the numbers of the certificate that rows of keys with counts contain."""
     parts = numbers["parts"]
     return {
         "classes": [{"edges": numbers["edges"], "rate": rate(numbers["choosing"])}],
@@ -168,13 +168,13 @@ def plan_classes(base=Planned):
     for each in MECHANISMS:
         load_object(each.config)
     below = [each for child in base.__subclasses__() for each in plan_classes(child)]
-    # A dataclass with slots replaces the original class, which remains among the subclasses.
+    # A dataclass with slots replaces the original class, but the original remains in the list of subclasses.
     own = getattr(sys.modules[base.__module__], base.__name__, None) is base and base.__module__.startswith("voxpop.")
     return {*below, *([base] if own and not inspect.isabstract(base) else [])}
 
 
-def test_every_class_of_plans_is_tried_here():
-    """The test fails if a new mechanism or a new class of plans is missing."""
+def test_every_class_of_plans_is_tested_here():
+    """The test fails if `PLANS` does not contain a new mechanism or a new class of plans."""
     assert {type(plan) for plan in PLANS.values()} == plan_classes()
     published = {"variable-length n-grams (CAC12)"}
     assert {plan.to_dict()["mechanism"] for plan in PLANS.values()} == {each.name for each in MECHANISMS} | published
@@ -219,13 +219,13 @@ def public_calls(plan):
         if not callable(value) or isinstance(value, type):
             continue
         for arguments, named in attempts(plan):
-            with suppress(Exception):  # A wrong call may fail in any way.
+            with suppress(Exception):  # A call with wrong arguments may raise any error.
                 yield value(*arguments, **named)
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_no_public_call_returns_a_plan_with_another_guarantee(name):
-    """After any read, call or replacement, a plan is unchanged and states the planned guarantee or no guarantee."""
+    """After any call or replacement, the plan is unchanged, and each new plan has the same guarantee or none."""
     plan, before = PLANS[name], copy.deepcopy(PLANS[name])
     seen = [plan, *changed(plan)]
     for start in list(seen):
@@ -246,7 +246,7 @@ def test_no_public_call_returns_a_plan_with_another_guarantee(name):
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_release_records_only_the_fields_that_its_plan_declares(name):
+def test_a_release_records_only_declared_fields_in_its_plan(name):
     """Recording the budget, the mechanism or a number that the guarantee depends on raises an error."""
     plan = PLANS[name]
     for each in fields(plan):
@@ -258,7 +258,7 @@ def test_a_release_records_only_the_fields_that_its_plan_declares(name):
 
 
 class Spending(Planned[str, object, object]):
-    """A plan without numbers."""
+    """A plan whose only number is its noise scale."""
 
     def _proof(self):
         return CountsProof((Counted((1,), self.mechanism),), 0.0)
@@ -274,7 +274,7 @@ class Spending(Planned[str, object, object]):
 
 
 def test_planning_ends_with_a_check():
-    """A plan that spends more than the budget, or has numbers that do not fit its proof, raises an error."""
+    """A plan raises an error if it spends more than the budget or if its numbers do not fit its proof."""
     enough = sigma(BUDGET.epsilon, BUDGET.delta * (1 - 1e-9))
     for scale, words in ((0.999 * enough, "exceed the budget"), (-1.0, "does not apply")):
         with pytest.raises(InternalError, match=words):
@@ -289,8 +289,8 @@ def test_planning_ends_with_a_check():
     assert Spending(enough, BUDGET) == plan, "two plans of the same numbers are equal, checked or not"
 
 
-def test_a_loaded_release_contains_its_settings(tmp_path):
-    """The plan of a loaded release is a record and cannot release."""
+def test_the_plan_of_a_loaded_release_cannot_release(tmp_path):
+    """This plan is only a record."""
     words = vp.Release.from_items(pa.array(["milk"]), PLANS["items"], PLANS["items"].guarantee)
     words.save(tmp_path / "words")
     assert not hasattr(vp.load(tmp_path / "words").plan, "release")

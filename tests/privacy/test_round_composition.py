@@ -1,4 +1,4 @@
-"""Several rounds with unknown items, and Laplace noise."""
+"""Tests of the composition of rounds with unknown items, and of rounds with Laplace noise."""
 
 import math
 from fractions import Fraction
@@ -17,7 +17,7 @@ from voxpop.privacy.joint import either, laplace_round
 
 
 def gaussian_rounds(epsilon, novel, mu):
-    """Return delta of Gaussian rounds that release a novel item with a probability, by the composition of releases."""
+    """Return the delta of Gaussian rounds that release a novel item with probability `novel`."""
     return composed_delta(epsilon, [Guarantee(1, 1.0, spend=Expense(novel, mu))], plain=False)
 
 
@@ -25,9 +25,9 @@ def gaussian_rounds(epsilon, novel, mu):
     ("epsilon", "steps", "sigmas"), [(2.0, (1, 3), (4.0, 1.5)), (1.0, (20, 1, 5), (3.0, 5.0, 2.5)), (0.5, (2,), (3.0,))]
 )
 def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
-    """In dp-accounting, the composition of "hit" and Gaussian round by round costs at most the symmetric pair.
+    """In dp-accounting, the composition of all hits and Gaussians costs at most the symmetric pair.
 
-    The additional cost of the pair is at most the probability of a hit, because the pair has hits on both sides.
+    The pair costs at most the probability of a hit more, because both neighbours of the pair can have hits.
     """
     interval, hits, whole = 1e-3, [], privacy_loss_distribution.identity(1e-3)
     for step, sigma in zip(steps, sigmas, strict=True):
@@ -40,8 +40,8 @@ def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
 
 
 @given(st.floats(0.1, 5), st.floats(1e-9, 0.05), st.floats(0.05, 2))
-def test_gaussian_rounds_agree_with_their_formula_in_eighty_digits(epsilon, novel, mu):
-    """The formula agrees with its evaluation in eighty digits."""
+def test_the_delta_of_gaussian_rounds_agrees_with_eighty_digits(epsilon, novel, mu):
+    """The relative error is at most 3e-10."""
     mp = precise.context
     hit = mp.mpf(novel) / (2 * mp.ncdf(-mp.mpf(mu) / 2))
     exact = hit + (1 - hit) * oracle.gaussian_delta(mp.mpf(epsilon), mu)
@@ -49,8 +49,8 @@ def test_gaussian_rounds_agree_with_their_formula_in_eighty_digits(epsilon, nove
 
 
 @given(st.floats(0.1, 5), st.floats(1e-9, 0.5), st.floats(0.05, 2), st.floats(0, 1), st.floats(0, 1))
-def test_gaussian_rounds_grow_with_both_arguments(epsilon, novel, mu, less_novel, less_mu):
-    """A smaller probability of a hit or a smaller mu never costs more, so the pair of the largest values dominates."""
+def test_the_delta_of_gaussian_rounds_increases_with_both_arguments(epsilon, novel, mu, less_novel, less_mu):
+    """A smaller probability of a hit or a smaller mu never costs more, so the largest values give an upper bound."""
     smaller = gaussian_rounds(epsilon, novel * less_novel, mu * less_mu)
     assert smaller <= gaussian_rounds(epsilon, novel, mu) * (1 + 1e-10)
 
@@ -59,7 +59,7 @@ def test_gaussian_rounds_grow_with_both_arguments(epsilon, novel, mu, less_novel
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.7, 1.0])
 @pytest.mark.parametrize("hit", [1e-4, 0.1, 0.6])
 def test_a_laplace_pair_costs_only_its_hits(epsilon, share, hit):
-    """With pure noise of the right scale on shared items, neither direction exceeds the probability of a hit."""
+    """If the noise on shared items is pure at this epsilon, delta is at most the probability of a hit."""
     scale = 1 / epsilon
     unit = (1 - share) * epsilon  # The shift of the shared item is measured in scales.
     assert scale * unit <= 1
@@ -83,8 +83,8 @@ def test_certain_hits_cost_the_whole_budget():
     assert laplace_round(1.0, 1.0, 1.0, 1.0) == 1
 
 
-def test_a_supremum_over_constant_shares_would_be_too_low():
-    """Adaptive rounds cost more than the best constant share, so rounds give no credit for novel weight."""
+def test_the_maximum_over_constant_shares_would_be_too_low():
+    """If all items are shared or all are novel, delta is lower, so rounds are charged for both at once."""
     epsilon, mu, novel = 3.0, 0.75, 2e-5
     both = gaussian_rounds(epsilon, novel, mu)
     all_shared, all_novel = gaussian_rounds(epsilon, 0.0, mu), novel

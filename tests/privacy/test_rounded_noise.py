@@ -1,4 +1,4 @@
-"""Noisy cells have the exact distribution, independent of rounding in doubles."""
+"""Noisy cells have exactly the planned distribution, which rounding in doubles does not change."""
 
 import math
 
@@ -18,7 +18,7 @@ def draws_of(count, seed=0):
 
 
 def test_cells_have_the_probability_of_the_normal_distribution():
-    """Over 400,000 draws, each of 13 cells and both tails have their probability (false alarm below 1e-10)."""
+    """In 400,000 draws, 13 cells and both tails have the expected frequencies (false alarm below 1e-10)."""
     draws, unit, cell, sigma = draws_of(400_000), 1 << 20, 1 << 19, 1.0
     weight = 123_457
     cells = noisy_cells(np.full(len(draws), weight), sigma, unit, cell, draws)
@@ -42,7 +42,7 @@ def test_doubles_agree_with_eighty_digits(weight, sigma, shift):
 
 
 def test_errors_of_doubles_are_far_below_the_allowed_error():
-    """For few bits, the middle and large weights, errors are at most 2^-42 of the size, below the allowed 2^-36."""
+    """For extreme draws, middle draws and large weights, the relative error is at most 2^-42. The limit is 2^-36."""
     rng = np.random.default_rng(3)
     few = [int(2**power) for power in np.linspace(36, 63, 300)]
     middle = [(1 << 63) - int(2**power) for power in np.linspace(0, 62, 100)]
@@ -59,7 +59,7 @@ def test_errors_of_doubles_are_far_below_the_allowed_error():
 
 
 def test_rounding_commutes_with_a_shift_by_whole_cells():
-    """A user who adds whole cells shifts only the output."""
+    """If a user adds whole cells to the weight, the output is shifted by the same number of cells."""
     draws = draws_of(5000)
     base = noisy_cells(np.zeros(5000, np.int64), 3.0, 1 << 16, 1 << 12, draws)
     moved = noisy_cells(np.full(5000, 5 << 12), 3.0, 1 << 16, 1 << 12, draws)
@@ -67,8 +67,8 @@ def test_rounding_commutes_with_a_shift_by_whole_cells():
 
 
 @pytest.mark.parametrize("word", [0, 1, 2**64 - 1, 2**63, 2**63 - 1, 2**36 - 1])
-def test_tails_and_the_middle_are_finite(word):
-    """The least probable draws are computed exactly."""
+def test_extreme_and_middle_draws_are_exact(word):
+    """Even the least probable draws have exact and finite cells."""
     draws = np.array([[word, 12345]], np.uint64)
     (cell,) = noisy_cells(np.zeros(1, np.int64), 1.0, 1 << 20, 1 << 16, draws)
     exact = math.floor(sampling._exact(0, 1.0, 1 << 20, 1 << 16, draws[0]))

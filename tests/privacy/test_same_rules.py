@@ -1,6 +1,6 @@
-"""Privacy rules that several mechanisms share, or that a plan and its release share, are the same in all of them.
+"""Privacy rules that mechanisms share, or that a plan shares with its release, are the same everywhere.
 
-docs/design/0014-one-rule.md lists these rules, with the place of each and the test that compares its copies.
+docs/design/0014-one-rule.md lists each of these rules, with its place and the test that compares its copies.
 """
 
 from collections import Counter
@@ -47,8 +47,8 @@ def rounds_of(plan):
 @pytest.mark.parametrize(
     "mechanism", [*PLANNED, vp.papers.DPNE(3, max_phrases_per_user=20), vp.papers.DPNE(1, weighting="policy-gaussian")]
 )
-def test_coins_use_the_unchanged_thresholds(mechanism):
-    """The coin uses exactly the threshold that gave delta, on the grid that was charged."""
+def test_releases_use_exactly_the_planned_thresholds(mechanism):
+    """Decisions have the threshold from which delta was computed, and the grid that was charged."""
     plan = mechanism.plan(BUDGET)
     for one in rounds_of(plan):
         rule = one.rule(BUDGET)
@@ -59,7 +59,7 @@ def test_coins_use_the_unchanged_thresholds(mechanism):
 
 @pytest.mark.parametrize("union", UNIONS)
 def test_the_spend_of_a_union_covers_its_rounds(union):
-    """Ledgers and `compose` add up a spend that is at least the cost of the rounds that run."""
+    """Ledgers and `compose` use the spend, so it must be at least the cost of the rounds that run."""
     plan = union.plan(BUDGET)
     spend = plan.guarantee.spend
     assert Fraction(spend.mu) ** 2 >= mu_squared(plan.last)
@@ -70,7 +70,7 @@ def test_the_spend_of_a_union_covers_its_rounds(union):
     "ngrams", [vp.papers.DPNE(5, max_phrases_per_user=20, weighting="policy-gaussian", ratio=1.5), vp.papers.DPNE(5)]
 )
 def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
-    """The spend of n-grams covers the rounds that a walk settles one after another."""
+    """The spend covers all rounds, which are planned one after another from earlier released numbers."""
     plan = ngrams.plan(BUDGET)
     spend = plan.guarantee.spend
     later = sum(mu_squared(one) for one, _ in walked(plan, [3, 1000]))
@@ -79,13 +79,13 @@ def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
 
 
 @pytest.mark.parametrize("weighting", ["weighted", "policy-gaussian"])
-def test_a_single_length_is_a_set_union(weighting):
-    """A single length has the noise, threshold, grid and cutoff of set union, except for the slack of its walk."""
+def test_a_single_length_of_dpne_is_a_set_union(weighting):
+    """Noise, threshold, grid and cutoff differ only by the slack of n-grams."""
     words = vp.papers.DPNE(1, max_phrases_per_user=50, weighting=weighting, alpha=3.0).plan(BUDGET).first
     items = vp.papers.SetUnion(50, weighting).plan(BUDGET).last
     assert type(words.shares.weighting_rule) is type(items.shares.weighting_rule)
     assert words.shares.setting.bits == items.shares.setting.bits
-    # With later lengths, n-grams use the smallest noise, but the best pair for items has more.
+    # This tolerance is for the slack.
     assert words.scale == pytest.approx(items.scale, rel=1e-6)
     assert words.threshold == pytest.approx(items.threshold, rel=1e-6)
     assert words.cutoff == pytest.approx(items.cutoff, rel=1e-6) if words.cutoff else items.cutoff is None
@@ -97,7 +97,7 @@ RELEASES = [vp.Items(max_items_per_user=9), vp.NGrams(4, max_phrases_per_user=9)
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("mechanism", [*RELEASES, vp.papers.DPNE(4, max_phrases_per_user=9, pruning="single")])
 def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch):
-    """Every pass has a separate purpose, because the difference of histograms with the same noise would be exact."""
+    """With the same noise in two passes, the difference of their weights would have no noise."""
     corpus = talk.within(
         read_engine(
             pl.DataFrame({"w": [1], "t": ["a"]}), user="w", text="t", options=vp.ReadOptions(memory="1GiB")
@@ -122,7 +122,7 @@ def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch)
 
 
 def test_a_repeated_pass_would_be_detected(talk, monkeypatch):
-    """The previous test fails for a release in which all rounds have the noise of the first."""
+    """The previous test fails if all rounds of a release have the same noise."""
     from voxpop.privacy.gate import rounds as running
 
     real = running.score_step

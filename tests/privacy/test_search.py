@@ -1,4 +1,4 @@
-"""The one-dimensional searches."""
+"""Tests of one-dimensional searches."""
 
 import math
 
@@ -10,7 +10,7 @@ from voxpop.privacy.numerics import around, crossing, lowest
 
 @given(st.floats(0.001, 999), st.floats(0.1, 9))
 def test_the_crossing_is_on_the_safe_side_and_close(root, power):
-    """The returned point is never below the root, and is within the tolerance."""
+    """The returned point is not below the root and exceeds it by at most the tolerance."""
 
     def curve(x):
         return root**power - x**power
@@ -22,19 +22,19 @@ def test_the_crossing_is_on_the_safe_side_and_close(root, power):
 
 @given(st.floats(0.5, 9.5))
 def test_a_crossing_at_a_jump_is_found(root):
-    """The search handles a step with infinite values on one side."""
+    """The curve is infinite on one side of the jump."""
     found = crossing(lambda x: 1.0 if x < root else -math.inf, 0.0, 10.0)
     assert root <= found <= root * (1 + 1e-14)
 
 
 def test_a_crossing_at_the_start_is_found():
-    """For a curve that is already at most zero, the result is the start."""
+    """If the curve is at most zero everywhere, the result is the start."""
     assert crossing(lambda x: -1.0, 2.0, 3.0) == 2.0
 
 
 @given(st.floats(0.0, 10.0), st.floats(-1, 11), st.floats(1e-3, 12))
 def test_a_wrong_initial_bracket_is_corrected(root, low, width):
-    """For any guess, the bracket contains the root and is within its limits."""
+    """For any initial guess, the resulting bracket contains the root and is within the limits."""
 
     def curve(x):
         return root - x
@@ -46,5 +46,5 @@ def test_a_wrong_initial_bracket_is_corrected(root, low, width):
 
 @given(st.floats(0.1, 9.9))
 def test_the_search_for_the_lowest_value_ends_near_the_minimum(bottom):
-    """The golden-section search ends near the minimum."""
+    """The error of the golden-section search is below 1e-6."""
     assert abs(lowest(lambda x: abs(x - bottom), 0.0, 10.0, 40) - bottom) < 1e-6

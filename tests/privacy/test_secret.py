@@ -1,4 +1,4 @@
-"""Draws from a secret are reproducible within a release and unrelated between purposes. The key is never shown."""
+"""Draws from a secret are reproducible within a release and independent between purposes. The key is never shown."""
 
 import copy
 import hashlib
@@ -19,7 +19,7 @@ words = st.integers(0, 2**64 - 1)
 
 @given(st.binary(min_size=32, max_size=32), st.text(max_size=20), words, words)
 def test_draws_are_aes_of_the_pair(key, purpose, first, second):
-    """A draw is the AES-256 block of the two numbers, little-endian, with the subkey of the purpose."""
+    """A draw is the AES-256 encryption of the two little-endian numbers with the subkey of the purpose."""
     subkey = hashlib.blake2b(purpose.encode(), key=key, digest_size=32, person=b"voxpop purpose").digest()
     block = first.to_bytes(8, "little") + second.to_bytes(8, "little")
     expected = Cipher(algorithms.AES(subkey), modes.ECB()).encryptor().update(block)
@@ -28,7 +28,7 @@ def test_draws_are_aes_of_the_pair(key, purpose, first, second):
 
 
 def test_a_draw_depends_only_on_its_pair():
-    """Neither order, nor other pairs, nor the size of the request changes a draw."""
+    """The order of pairs, other pairs and the size of the request do not change a draw."""
     secret, size = Secret.fresh(), 2**18 + 7
     first = np.arange(size, dtype=np.uint64)
     second = first[::-1] % np.uint64(5)
@@ -40,7 +40,7 @@ def test_a_draw_depends_only_on_its_pair():
     assert (secret.draws("order", first[3::7], second[3::7]) == whole[3::7]).all()
 
 
-def test_a_single_second_number_is_used_for_all():
+def test_a_single_second_number_applies_to_all_pairs():
     """An integer is equivalent to an array of that integer."""
     secret, first = Secret.fresh(), np.arange(9, dtype=np.uint64)
     repeated = np.full(9, 2**64 - 1, dtype=np.uint64)
@@ -48,8 +48,8 @@ def test_a_single_second_number_is_used_for_all():
     assert secret.draws("x", first[:0], 0).shape == (0, 2)
 
 
-def test_different_requests_get_different_bits():
-    """Other secrets, purposes, positions and orders of a pair share no draw (false alarm below 1e-34)."""
+def test_different_requests_have_different_draws():
+    """Different secrets, purposes, pairs and orders of a pair have no common draw (false alarm below 1e-34)."""
     one, first = Secret.fresh(), np.arange(50, dtype=np.uint64)
     runs = [
         one.draws("a", first, 100),
@@ -65,7 +65,7 @@ def test_different_requests_get_different_bits():
 
 
 def test_bits_are_balanced():
-    """Each of the 128 bits is one in half of a million draws (false alarm below 1e-9)."""
+    """Each of the 128 bits is 1 in about half of a million draws (false alarm below 1e-9)."""
     size = 10**6
     drawn = Secret.fresh().draws("balance", np.arange(size, dtype=np.uint64), 0)
     tolerance = math.sqrt(size / 2 * math.log(2 * 128 / 1e-9))  # Hoeffding, 128 bits
@@ -76,7 +76,7 @@ def test_bits_are_balanced():
 
 
 @given(st.binary(min_size=32, max_size=32), st.lists(st.binary(max_size=20), max_size=6))
-def test_each_text_is_a_separate_block(key, texts):
+def test_draws_of_texts_depend_on_all_bytes_and_the_length(key, texts):
     """For a text of up to 15 bytes, the draw is AES of the bytes, zeros and the length.
 
     For longer texts, it is keyed BLAKE2b.
@@ -94,14 +94,14 @@ def test_each_text_is_a_separate_block(key, texts):
 
 
 def test_similar_texts_share_no_bits():
-    """Texts that end with zeros, empty texts and lengths near the block size differ (false alarm below 1e-30)."""
+    """The cases are empty texts, texts that end with zeros, and lengths near the block size (false alarm below 1e-30)."""
     texts = [b"", b"\0", b"\0\0", b"a", b"a\0", b"a" * 14, b"a" * 15, b"a" * 16, b"a" * 15 + b"\0", b"a" * 2**20]
     texts += [b"a" * 14 + bytes([14]), bytes(15), bytes(16), b"\0" * 14]
     assert len({tuple(row) for row in text_draws(Secret.fresh(), texts).tolist()}) == len(texts)
 
 
 def test_draws_of_a_text_do_not_depend_on_other_texts(monkeypatch):
-    """Neither order, nor chunks, nor other texts change a draw."""
+    """The order of texts, other texts and the size of chunks do not change a draw."""
     secret, texts = Secret.fresh(), [str(number).encode() * (number % 5) for number in range(200)]
     whole = text_draws(secret, texts)
     assert (text_draws(secret, texts[::-3]) == whole[::-3]).all()
@@ -117,7 +117,7 @@ def text_draws(secret, texts):
 def test_a_restricted_secret_draws_only_for_its_purposes():
     """A restricted secret also works after pickling.
 
-    It shows no key and cannot create purposes that it does not have.
+    It does not reveal its key and cannot create further purposes.
     """
     secret, one = Secret.fresh(), np.ones(1, np.uint64)
     restricted = pickle.loads(pickle.dumps(secret.restrict("a", "b", f"noise{TEXT}")))
@@ -133,8 +133,8 @@ def test_a_restricted_secret_draws_only_for_its_purposes():
     assert secret._key not in pickle.dumps(restricted)
 
 
-def test_a_seed_is_reproducible_and_marked():
-    """A seeded secret is marked as not private."""
+def test_a_seeded_secret_is_reproducible_and_not_private():
+    """A secret without a seed is private."""
     first = np.arange(4, dtype=np.uint64)
     assert (Secret.from_seed(7).draws("x", first, 0) == Secret.from_seed(np.int64(7)).draws("x", first, 0)).all()
     assert not Secret.from_seed(7).private
@@ -149,7 +149,7 @@ def test_only_integers_are_seeds(seed):
 
 
 def test_a_secret_cannot_be_printed_or_copied():
-    """Printing, pickling and copying do not reveal the key."""
+    """The text of a secret does not contain the key, and pickling and copying raise an error."""
     secret = Secret(b"k" * 32, private=True)
     assert repr(secret) == str(secret) == "Secret(private=True)"
     for spread in (pickle.dumps, copy.copy, copy.deepcopy):

@@ -1,4 +1,4 @@
-"""Thresholds for novel items in one round."""
+"""Tests of thresholds for novel items in one round."""
 
 import math
 
@@ -20,13 +20,13 @@ def novelty(shape="symmetric", limit=100, norm=2):
 
 @pytest.mark.parametrize(("limit", "threshold"), [(100, 6.82366), (300, 7.05613)])
 def test_the_gaussian_threshold_equals_the_published_threshold(limit, threshold):
-    """The threshold equals the papers' threshold at epsilon 3 and delta e^-10."""
+    """The threshold equals that of the papers at epsilon 3 and delta e^-10."""
     found = lowest_threshold(novelty(limit=limit), "gaussian", 1.3327913294, math.exp(-10) / 2, 1.0)
     assert found == pytest.approx(threshold, abs=5e-6)
 
 
 def test_the_laplace_threshold_equals_the_published_formula():
-    """The threshold equals the formula of the papers."""
+    """The relative error is at most 1e-9."""
     epsilon, delta = 3.0, math.exp(-10)
     expected = max(1 / t + math.log(1 / (2 * (1 - (1 - delta) ** (1 / t)))) / epsilon for t in range(1, 101))
     found = lowest_threshold(novelty(norm=1), "laplace", 1 / epsilon, delta, 1.0)
@@ -44,8 +44,8 @@ def test_the_laplace_threshold_may_be_below_the_weight():
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @given(scale=st.floats(0.1, 30), log_delta=st.floats(-12, -0.1), limit=st.integers(1, 3000))
-def test_threshold_and_probability_are_inverse(shape, noise, scale, log_delta, limit):
-    """At the threshold for delta, a novel item is released with a probability of at most delta and close to it."""
+def test_the_threshold_releases_novel_items_with_the_given_probability(shape, noise, scale, log_delta, limit):
+    """At the threshold for delta, the probability that a novel item is released equals delta to 1e-9."""
     case = novelty(shape, limit, 1 if noise == "laplace" else 2)
     threshold = lowest_threshold(case, noise, scale, 10**log_delta, 1.0)
     found = release_probability(case, noise, scale, threshold, 1.0)
@@ -54,7 +54,7 @@ def test_threshold_and_probability_are_inverse(shape, noise, scale, log_delta, l
 
 @given(st.integers(1, 10**6))
 def test_cells_cover_every_number_once(limit):
-    """Cells are contiguous from 1 to the limit, single up to 1024, and at most half a percent wide."""
+    """Cells are contiguous from 1 to the limit, contain one number up to 1024, and are at most half a percent wide."""
     fewest, most = cells(limit)
     assert fewest[0] == 1
     assert most[-1] == limit
@@ -64,8 +64,8 @@ def test_cells_cover_every_number_once(limit):
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-def test_noise_tails_are_right_to_twelve_digits(noise):
-    """The logarithm of the noise's distribution function agrees with eighty digits in both tails."""
+def test_noise_tails_are_accurate_to_twelve_digits(noise):
+    """The logarithm of the distribution function agrees with eighty digits in both tails."""
     exact = precise.normal_below if noise == "gaussian" else precise.laplace_below
     points = np.linspace(-30, 30, 241)
     found = log_below(noise, points)
@@ -75,8 +75,8 @@ def test_noise_tails_are_right_to_twelve_digits(noise):
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @given(log_p=st.floats(-25, -0.001))
-def test_the_quantile_inverts_the_tail(noise, log_p):
-    """Noise exceeds its quantile with the requested probability."""
+def test_noise_exceeds_its_quantile_with_the_requested_probability(noise, log_p):
+    """The relative error is at most 1e-9."""
     x = exceeded_with(noise, np.array([10**log_p]))
     exact = precise.normal_below if noise == "gaussian" else precise.laplace_below
     assert float(exact(-precise.number(float(x[0])))) == pytest.approx(10**log_p, rel=1e-9)
@@ -93,6 +93,6 @@ def test_the_quantile_inverts_the_tail(noise, log_p):
     ],
 )
 def test_invalid_novelty_bounds_are_rejected(fields):
-    """The constructor rejects invalid values of each field."""
+    """The cases are one invalid value of each field."""
     with pytest.raises(BudgetError):
         UniqueItems(**({"limit": 10, "shape": "even", "least": 0.1, "norm": 2} | fields))

@@ -1,4 +1,4 @@
-"""Certificates and transcripts contain only numbers of the plan and functions of released results."""
+"""Certificates and transcripts contain only numbers of the plan and numbers computed from released results."""
 
 import json
 from fractions import Fraction
@@ -17,7 +17,7 @@ COMMON = ["good morning to all", "good night to all", "thank you", "thank you al
 
 
 def read(strangers, **how):
-    """Return users of common phrases, and some users with only unique words."""
+    """Return a corpus of users with common phrases, and of `strangers` users with only unique words."""
     rows = [(user, phrase) for user in range(1500) for phrase in (COMMON[user % 4], COMMON[(user + 1) % 4])]
     rows += [(10_000 + user, f"w{user}a w{user}b w{user}c") for user in range(strangers)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", **how)
@@ -42,8 +42,8 @@ MECHANISMS = {
 
 @pytest.mark.jit
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_neighbours_with_equal_outputs_have_equal_bytes(name, tmp_path):
-    """Twenty more users do not change any saved byte, because no number of rows, cells or candidates is saved."""
+def test_collections_with_the_same_release_have_the_same_files(name, tmp_path):
+    """Twenty more users change no saved byte, because no private number, such as the number of rows, is saved."""
     mechanism, how = MECHANISMS[name]
     for strangers in (0, 20):
         released(mechanism, strangers, **how).save(tmp_path / str(strangers))
@@ -58,8 +58,8 @@ def test_neighbours_with_equal_outputs_have_equal_bytes(name, tmp_path):
 
 
 @pytest.mark.jit
-def test_neighbours_with_equal_counts_have_equal_bytes(tmp_path):
-    """Twenty more users without released words do not change any saved byte of counts and rankings."""
+def test_collections_with_the_same_counts_have_the_same_files(tmp_path):
+    """Twenty more users without released words change no saved byte of counts and rankings."""
     words = released(vp.Items(max_items_per_user=20), 0, text="what")
     found = []
     for strangers in (0, 20):
@@ -73,8 +73,8 @@ def test_neighbours_with_equal_counts_have_equal_bytes(tmp_path):
 
 
 @pytest.mark.jit
-def test_the_transcript_of_n_grams_adds_up():
-    """Certificate and transcript show that every pass has the noise that its charge requires."""
+def test_every_pass_in_the_transcript_of_n_grams_has_the_required_noise():
+    """The noise follows from the charge of the pass, and charges of all users add up to at most the cap."""
     plan = released(vp.NGrams(max_length=3), 0, text="what").plan
     later, passes = later_after(plan.certificate.proof), [each for each in plan.transcript if "cost" in each]
     assert len(passes) >= 3
@@ -128,7 +128,7 @@ CHANGES = [
 
 @pytest.mark.jit
 @pytest.mark.parametrize(("name", "path", "factor"), CHANGES, ids=lambda each: str(each).replace(" ", ""))
-def test_a_number_moved_to_the_unsafe_side_is_not_proved(name, path, factor):
+def test_a_certificate_with_an_unsafe_number_is_rejected(name, path, factor):
     """A certificate with less noise, lower thresholds or larger caps exceeds its claim or is rejected."""
     numbers = PLANNED[name][0].plan(BUDGET if name != "sequences" else vp.Budget(4)).certificate.to_dict()
     assert check(Certificate.from_dict(numbers)) <= numbers["claim"]["delta"]

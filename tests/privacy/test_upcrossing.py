@@ -1,4 +1,4 @@
-"""The bound on the probability that noise ever reaches a threshold, and the readings of a night."""
+"""Tests of the bound on the probability that noise ever reaches a threshold, and of the readings of a night."""
 
 import numpy as np
 from hypothesis import example, given, settings
@@ -12,13 +12,13 @@ NODES, WEIGHTS = np.polynomial.legendre.leggauss(20)
 
 
 def fine(spreads, thresholds):
-    """Return the sum of upcrossing probabilities by a much finer Gauss-Legendre quadrature without rounding up."""
+    """Return the sum of upcrossing probabilities, computed by a much finer Gauss-Legendre quadrature."""
     total = np.sqrt(np.cumsum(np.square(spreads)))
     levels = thresholds / total
     found = ndtr(-levels[0])
     for t in range(1, len(spreads)):
         s, r = spreads[t] / total[t], total[t - 1] / total[t]
-        # 80 panels over eight deviations of the sum.
+        # There are 80 panels over eight standard deviations of the sum.
         x = levels[t] + (np.arange(80)[:, None] + (NODES + 1) / 2) / 10
         density = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
         found += float((ndtr((levels[t - 1] - r * x) / s) * density * WEIGHTS / 20).sum())
@@ -27,7 +27,7 @@ def fine(spreads, thresholds):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.floats(2.0, 7.0))
-@example(1178825972, 23, 2.0)  # Thresholds decrease by half a deviation if steps are short.
+@example(1178825972, 23, 2.0)  # Thresholds decrease here if steps are short.
 @example(3614318297, 37, 2.0)
 def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
     """The bound exceeds the quadrature by less than half a percent, even for decreasing thresholds."""
@@ -38,7 +38,7 @@ def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
 
 
 def test_the_bound_is_above_simulated_noise():
-    """The share of 200,000 paths deviates by six standard errors of 0.0004 with probability 1e-9."""
+    """The share of 200,000 paths is within six standard errors of 0.0004 (false alarm 1e-9)."""
     rng, spreads = np.random.default_rng(1), np.linspace(0.2, 1.0, 12)
     total = np.sqrt(np.cumsum(np.square(spreads)))
     thresholds = 2.5 * total
@@ -47,10 +47,10 @@ def test_the_bound_is_above_simulated_noise():
     assert share - 0.0024 <= ever_reached(spreads, thresholds) < 2 * share
 
 
-def test_readings_are_exact_and_have_the_stated_noise():
-    """Readings are whole cells by night and item.
+def test_readings_are_repeatable_and_have_the_planned_noise():
+    """Readings are multiples of the factor and depend on the night and the item.
 
-    The variance of 20,000 readings is within 6 standard errors (1e-8).
+    The variance of 20,000 readings is within 6 standard errors (false alarm 1e-8).
     """
     names = np.arange(40_000, dtype=np.uint64).reshape(-1, 2)
     none = np.zeros(20_000, np.int64)

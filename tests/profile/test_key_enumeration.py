@@ -1,4 +1,4 @@
-"""The delta of whole releases of keys for tiny tables, over every outcome, in exact fractions of the real code."""
+"""The exact delta of whole releases of keys for tiny tables, over every outcome of the real code."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -33,7 +33,9 @@ def level_at(noise, users, uniform):
 
 @cache
 def law(noise, users):
-    """Return the probabilities of all levels of a key by bisection. Levels decrease as the uniform number increases."""
+    """Return the exact probability of each level of a key by bisection, because levels decrease with the uniform
+    number.
+    """
     if users == 0:
         return {0: Fraction(1)}
     found, begin = {}, 0
@@ -50,7 +52,7 @@ def law(noise, users):
 
 
 def released(noise, users, limit):
-    """Return the probability of every outcome of three keys, over all samples of the users and all draws."""
+    """Return the probability of every outcome of three keys, over all samples of users' keys and all draws."""
     samples = [list(combinations(sorted(each), min(limit, len(each)))) for each in users]
     found = {}
     for kept in product(*samples):
@@ -69,7 +71,10 @@ def excess(one, other, factor):
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_no_tiny_table_exceeds_the_certificate(limit, budget):
-    """Tables have zero to two other users and three shared or novel keys, in both directions and at L = 1, 2 and 3."""
+    """Tables have up to two other users and three shared or novel keys.
+
+    Both directions and limits of 1 to 3 are tested.
+    """
     keyed = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=limit, other_rows=False)
     plan = keyed.plan(vp.Budget(*budget))
     (noise,), spent, factor = plan.menu, Fraction(check(plan.certificate)), growth(budget[0])
@@ -79,18 +84,18 @@ def test_no_tiny_table_exceeds_the_certificate(limit, budget):
         for extra in EXTRA:
             joined = released(noise, [*others, extra], limit)
             found += [excess(joined, without, factor), excess(without, joined, factor)]
-    # Fractions of e^epsilon and of draws are wrong by 2^-120 at most.
+    # The errors of e^epsilon and of draws are at most 2^-120.
     assert max(found) <= spent + Fraction(1, 1 << 120)
-    # The certificate is attained for one key, and nearly for more keys. All novel keys are missed with probability (1 -
-    # d)^L.
+    # The certificate is attained for one key, and nearly attained for L keys, because all novel keys are missed with
+    # probability (1 - d)^L.
     each = float(spent) / limit
     assert float(max(found)) > (1 - (1 - each) ** limit) * 0.999
 
 
 @pytest.mark.filterwarnings("ignore:.*delta")
 @pytest.mark.parametrize("change", [{"coin": 1.05}, {"end": 1.3}, {"rate": Fraction(11, 10)}], ids=str)
-def test_the_enumeration_finds_less_noise(change):
-    """With a larger coin, larger ends or a larger rate, a table of one other user exceeds the certificate."""
+def test_the_enumeration_detects_too_little_noise(change):
+    """With a larger coin, larger ends or a larger rate, the delta of some table exceeds the certificate."""
     keyed = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False)
     plan = keyed.plan(vp.Budget(2, 0.05))
     less = replace(plan.menu[0], **{name: getattr(plan.menu[0], name) * factor for name, factor in change.items()})
@@ -101,7 +106,7 @@ def test_the_enumeration_finds_less_noise(change):
 
 @pytest.mark.filterwarnings("ignore:.*delta")
 def test_a_choice_by_noisy_numbers_costs_at_most_its_part_of_the_budget():
-    """One class with integer Laplace noise selects one or two keys per user.
+    """The noisy number of users in one class determines whether each user has one or two keys.
 
     An outcome is the choice and the released keys.
     """
@@ -114,7 +119,7 @@ def test_a_choice_by_noisy_numbers_costs_at_most_its_part_of_the_budget():
     beyond = 1 - sizes[0] - 2 * sum(sizes[1 : far + 1])
     for users, extra in (([{0}], {1}), ([{0}, {0, 1}], {0, 1}), ([], {0, 1, 2})):
         sides = [(users, 0), ([*users, extra], 1)]
-        # A table with one additional class, which chooses two keys if the noisy number is at least 3.
+        # The release uses two keys per user if the noisy number is at least 3.
         laws = [[released(plan.menu[place], people, place + 1) for place in (0, 1)] for people, _ in sides]
         parts = []
         for one, other in ((0, 1), (1, 0)):
@@ -128,8 +133,8 @@ def test_a_choice_by_noisy_numbers_costs_at_most_its_part_of_the_budget():
 
 
 @pytest.mark.parametrize("other_rows", [False, True])
-def test_rounds_after_pure_releases_are_charged_as_their_mixture(other_rows):
-    """Computed by other code, the delta of rounds is d plus the mean of a Gaussian trade-off over two losses."""
+def test_rounds_after_pure_releases_are_charged_for_all_losses(other_rows):
+    """A second implementation averages the delta of a Gaussian over the losses of the pure releases."""
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=other_rows).plan(vp.Budget(2, 1e-7))
     proof = plan.certificate.proof
     mu = mpmath.sqrt(
@@ -143,7 +148,7 @@ def test_rounds_after_pure_releases_are_charged_as_their_mixture(other_rows):
     with mpmath.workdps(40):
         whole = mpmath.mpf(0)
         for signs in product((0, 1), repeat=len(losses)):
-            # A response is true with the odds e^loss.
+            # In randomised response, a response is true with odds e^loss.
             chance = mpmath.fprod(
                 mpmath.exp(loss) / (1 + mpmath.exp(loss)) if sign else 1 / (1 + mpmath.exp(loss))
                 for loss, sign in zip(losses, signs, strict=True)

@@ -1,4 +1,4 @@
-"""Neighbouring tables in the real kernels of keys with counts, and faults that the search must find."""
+"""A search over neighbouring tables with the real kernels of keys with counts, and faults that it must detect."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -25,7 +25,7 @@ WORDS = [f"0|k{number}" for number in range(8)]
 
 
 class Seen(Opening):
-    """An opening that stores the private weights by key and releases all keys."""
+    """A replacement for noise that stores the private weights by key and releases all keys."""
 
     def __init__(self, found):
         self.found = found
@@ -41,7 +41,7 @@ class Seen(Opening):
 
 
 def weights_of(users, place, monkeypatch):
-    """Return the exact classes, the weights by key and the sums of shares of a release without noise."""
+    """Return the classes, the weights by key and the sums of shares of a release without noise."""
     found = []
     monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
     monkeypatch.setattr(gates, "KeyNumbers", lambda noise, unit, secret, purpose: Seen(found))
@@ -56,7 +56,7 @@ def weights_of(users, place, monkeypatch):
 
 
 def distances(rng, monkeypatch):
-    """Return changes by the extra user, in classes (l1), changed keys over L, the largest change, and shares (l1)."""
+    """Return how much the extra user changes classes, keys and shares, relative to the charge."""
     users = {
         int(key): [[WORDS[i] for i in rng.integers(0, 8, rng.integers(1, 9))] for _ in range(rng.integers(1, 3))]
         for key in rng.choice(1000, rng.integers(2, 7), replace=False)
@@ -71,7 +71,7 @@ def distances(rng, monkeypatch):
         len(changed) / (place + 1),
         max(map(abs, changed), default=0) / UNIT,
         np.abs(shares - rest).sum() / UNIT,
-        # Weights are whole users.
+        # Weights must be whole numbers of users.
         max((weight % UNIT for weight in weights.values()), default=0),
     )
 
@@ -82,20 +82,20 @@ def worst(monkeypatch, pairs=60):
         return np.max([distances(rng, patched) for _ in range(pairs)], axis=0)
 
 
-def test_no_user_changes_more_than_is_charged(monkeypatch):
-    """One user changes one class by 1, at most L keys by 1 each, and shares by at most 1. Each bound is attained."""
+def test_no_user_changes_weights_by_more_than_is_charged(monkeypatch):
+    """A user changes one class by 1, at most L keys by 1 each, and shares by at most 1. Each bound is attained."""
     classes, keys, users, shares, fractions = worst(monkeypatch)
     assert (classes, keys, users, fractions) == (1, 1, 1, 0)
     assert 0.999 < shares <= 1
 
 
-# Users in parts.
+# Users are in parts according to their number of keys.
 
 LIMIT, EDGES = 2, (2, 3, 4)
 
 
 def parts_of(users, monkeypatch):
-    """Return n1, n2, the sizes, and the counts of users with three or more keys, from a release without noise."""
+    """Return the numbers of users with one and with two keys, by key, and the sizes and counts of all other users."""
     found = []
     monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
     monkeypatch.setattr(gates, "PartNumbers", lambda parts, secret, purpose: Seen(found))
@@ -104,10 +104,10 @@ def parts_of(users, monkeypatch):
     gate.classes(engine)
     gate.choose(len(PLAN.menu))
     gate.few(engine)
-    # The same released keys for both collections.
+    # Both collections have the same released keys.
     gate.sizes(engine, pa.array(WORDS[:5], pa.large_string()), EDGES)
     gate.more(LIMIT)
-    # Without users of one or of two keys there are no weights.
+    # There are no weights if no user has one or two keys.
     weights = next((each for each in found if isinstance(each, dict)), {})
     _, sizes, counts = (each for each in found if not isinstance(each, dict))
     one, two = (
@@ -134,13 +134,13 @@ def moved_parts(rng, monkeypatch):
     )
     heavy = np.abs(sizes - fewer_sizes).sum(), np.abs(counts - fewer_counts).sum()
     changed = np.abs(counts - fewer_counts).max(initial=0)
-    # A user is in one part, and changes nothing in the other parts.
+    # A user is in one part and changes nothing in the other parts.
     allowed = {1: (1, 0, 0, 0), 2: (0, 2, 0, 0)}.get(held, (0, 0, 1, LIMIT))
     return [*(moved - most for moved, most in zip((one, two, *heavy), allowed, strict=True)), changed - 1], allowed
 
 
 def worst_parts(monkeypatch, pairs=80):
-    """Return the largest excess over the charge by part, and whether each bound is attained."""
+    """Return the largest excess over the charge in each part, and whether each bound is attained."""
     rng = np.random.default_rng(11)
     with monkeypatch.context() as patched:
         found = [moved_parts(rng, patched) for _ in range(pairs)]
@@ -157,14 +157,14 @@ def test_no_user_changes_more_than_the_charge_of_the_part(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_detects_users_of_two_keys_who_count_twice(monkeypatch):
+def test_the_search_detects_users_of_two_keys_in_two_parts(monkeypatch):
     """The mutant also counts users with two keys among users with three or more keys."""
     monkeypatch.setattr(LocalCorpus, "with_more", lambda corpus, items, real=LocalCorpus.with_more: real(corpus, 1))
     assert worst_parts(monkeypatch)[0][2:4].min() > 0
 
 
 @pytest.mark.slow
-def test_the_search_detects_users_of_many_keys_who_find_keys(monkeypatch):
+def test_the_search_detects_users_of_many_keys_who_affect_released_keys(monkeypatch):
     """The mutant adds users with three or more keys to the numbers that determine the released keys."""
     monkeypatch.setattr(gates, "PART_WEIGHTS", (0, 1 << 31, 1, 1))
     assert worst_parts(monkeypatch)[0][1] > 0
@@ -191,7 +191,7 @@ def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_detects_users_who_weigh_more_than_one(monkeypatch):
-    """The mutant weighs a user with three or more keys twice for each key."""
+    """In the mutant, a user with three or more keys has weight 2 for each key."""
     monkeypatch.setattr(gates, "WholeShares", lambda shares: WholeShares((0, 2) if shares == (0, 1) else shares))
     assert worst_parts(monkeypatch)[0][4] > 0
 
@@ -214,7 +214,7 @@ def test_the_search_detects_users_who_count_for_all_their_keys(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_detects_fractional_weights(monkeypatch):
-    """The mutant divides a user among all keys, as counts after rounds do. Integer noise would show the shares."""
+    """In the mutant, a user has fractional weights, as in counts after rounds. Integer noise would reveal fractions."""
     real = gates.KeysGate.numbers
 
     class Shared:
@@ -244,27 +244,27 @@ def test_the_search_detects_a_class_that_counts_keys(monkeypatch):
     assert worst(monkeypatch)[0] > 1
 
 
-# In releases of many copies, the noise of the broken variant shows more than epsilon.
+# Releases of many copies of a table show whether the noise is too small.
 
 COPIES = 60_000
 
 
 def released_copies(users_of_a_copy, plan):
-    """Return the numbers of the copies with a released key. In each copy, this number of users have one key each."""
+    """Return the number of copies with a released key. Each copy has one key and the given number of users."""
     users = [[[f"0|c{copy}"]] for copy in range(COPIES) for _ in range(users_of_a_copy)]
     data = replace(corpus_of(users), token_source=plan.mechanism.keys.token_source)
     return len(plan.release(data))
 
 
 def shown(plan, users):
-    """Return the epsilon that one more user shows."""
+    """Return a lower bound on epsilon, estimated from releases with and without one more user."""
     joined, without = (released_copies(each, plan) for each in (users + 1, users))
     return epsilon_shown(TrialCounts(joined, without, COPIES), plan.budget.delta)
 
 
 @pytest.mark.slow
-def test_a_key_that_is_drawn_twice_is_detected(monkeypatch):
-    """The broken variant tests each key with two draws, so a novel key has twice the delta.
+def test_keys_with_two_draws_are_detected(monkeypatch):
+    """The broken variant uses the better of two draws for each key, so a novel key has twice the delta.
 
     The probability of a false alarm is below 1e-9, because the plan releases a novel key with a probability of 0.02.
     """
@@ -288,8 +288,8 @@ def test_a_key_that_is_drawn_twice_is_detected(monkeypatch):
 
 
 @pytest.mark.slow
-def test_less_noise_is_detected(monkeypatch):
-    """The broken variant has the noise of twice the rate. The plan shows at most epsilon with an error of 1e-9."""
+def test_noise_with_twice_the_rate_is_detected(monkeypatch):
+    """The planned noise shows at most epsilon (false alarm 1e-9), but the noise of the broken variant shows more."""
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
     plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False).plan(budget)
@@ -302,7 +302,7 @@ def test_less_noise_is_detected(monkeypatch):
 
 
 def copies_in_parts(plan, monkeypatch):
-    """Return the numbers of the copies in which the only user, with one or two keys, releases any key in parts."""
+    """Return two numbers of copies with a released key. The only user of each copy has one key or two keys."""
     monkeypatch.setattr(type(plan), "entry_for", lambda plan, counts: len(plan.menu))
     found = []
     for held in (1, 2):
@@ -315,8 +315,8 @@ def copies_in_parts(plan, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*delta")
-def test_parts_that_are_drawn_twice_are_detected(monkeypatch):
-    """The variant tests each key of users with one and two keys with two draws.
+def test_parts_with_two_draws_are_detected(monkeypatch):
+    """The broken variant uses the better of two draws for each key of users with one and two keys.
 
     The plan satisfies delta for both kinds of users.
     """

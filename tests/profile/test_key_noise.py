@@ -1,4 +1,4 @@
-"""Truncated geometric noise. Its delta is the exact excess over all outcomes, and draws follow its probabilities."""
+"""Tests of truncated geometric noise, including its exact delta and the distribution of draws."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -26,7 +26,7 @@ NOISES = {f"{rate:g}, {delta:g}": (least_noise(1, Fraction(rate), delta), delta)
 
 
 def outcomes(noise: KeyNoise, users: int) -> dict[int | None, float]:
-    """Return the probability of each released number, and of None, for a key of this number of users."""
+    """Return the probability of each released number, and of no release (None), for a key with this number of users."""
     chances, found = noise_probabilities(noise), {None: 0.0}
     if users == 0:
         return {None: 1.0}
@@ -44,7 +44,7 @@ def excess(one: dict[int | None, float], other: dict[int | None, float], rate: f
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_delta_is_the_exact_excess_of_all_neighbours(name):
+def test_delta_is_the_largest_excess_of_all_neighbours(name):
     """For every number of users and in both directions, no set of outcomes exceeds delta.
 
     Novel keys have exactly delta.
@@ -57,15 +57,15 @@ def test_delta_is_the_exact_excess_of_all_neighbours(name):
     assert all(abs(sum(each.values()) - 1) < 1e-12 for each in every)
     forward = [excess(more, less, rate) for less, more in pairwise(every)]
     backward = [excess(less, more, rate) for less, more in pairwise(every)]
-    # Doubles add up terms near 1 with errors of 1e-15.
+    # The rounding error of sums near 1 is about 1e-15.
     assert max(forward + backward) <= delta + 1e-14
     assert forward[0] == pytest.approx(delta, rel=1e-6)
     assert released_with(noise, 1) == pytest.approx(delta, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", NOISES)
-def test_selection_is_optimal(name):
-    """The probability of release differs from optimal selection by less than delta, near the last numbers."""
+def test_the_probability_of_release_is_nearly_optimal(name):
+    """It is lower than for optimal selection by at most delta, and equal up to `reach` users."""
     noise, delta = NOISES[name]
     for users in range(1, 2 * noise.reach + 3):
         optimal = float(exact_probability(float(noise.rate), delta, users))
@@ -76,14 +76,14 @@ def test_selection_is_optimal(name):
 
 @pytest.mark.parametrize("change", [{"end": 2.0}, {"coin": 1.01}, {"rate": 1.01}, {"reach": -1}], ids=str)
 def test_less_noise_has_a_larger_delta(change):
-    """Each number is as small as the allowed delta permits. A change to the unsafe side exceeds the allowed delta."""
+    """Each number of the noise is as small as delta permits, so any change to the unsafe side exceeds delta."""
     noise, delta = NOISES["1, 1e-07"]
     (name, factor), *_ = change.items()
     value = getattr(noise, name)
     moved = value + factor if name == "reach" else value * (Fraction(factor) if name == "rate" else factor)
     less = replace(noise, **{name: moved})
     if name == "rate":
-        # There is less noise than the charged epsilon requires.
+        # With a larger rate, there is less noise than the charged epsilon requires.
         every = [outcomes(less, users) for users in range(2 * noise.reach + 3)]
         found = max(excess(more, few, float(noise.rate)) for few, more in pairwise(every))
         assert found > delta * 1.001
@@ -92,7 +92,7 @@ def test_less_noise_has_a_larger_delta(change):
 
 
 def reference(noise: KeyNoise, users: int, uniform: int) -> int:
-    """Return the level of one key in whole numbers, one threshold after another."""
+    """Return the level of one key, computed with Python integers and all thresholds."""
     table = _noise_table(noise)
     z = sum(tail > uniform for tail in table.tails) - noise.reach
     y = users + z
@@ -102,7 +102,7 @@ def reference(noise: KeyNoise, users: int, uniform: int) -> int:
 
 @pytest.mark.parametrize("name", NOISES)
 def test_draws_equal_those_of_the_reference(name):
-    """The draws are random, or they are at and next to each threshold with equal upper 64 bits."""
+    """The draws are random, extreme, or at and next to each threshold."""
     noise, _ = NOISES[name]
     table, rng = _noise_table(noise), np.random.default_rng(5)
     near = [value + step for value in (*table.tails, *table.coins) for step in (-1, 0, 1) if 0 <= value + step < 2**128]
@@ -117,7 +117,7 @@ def test_draws_equal_those_of_the_reference(name):
 
 @pytest.mark.parametrize("name", NOISES)
 def test_the_table_has_the_probabilities_of_the_noise(name):
-    """Tails and coins are the sums of probabilities, each up to a factor of 1 + 2^-50."""
+    """Tails and coins equal sums of probabilities to 1e-12."""
     noise, _ = NOISES[name]
     chances, table = noise_probabilities(noise), _noise_table(noise)
     tails = np.cumsum(chances[::-1])[:-1]
@@ -129,7 +129,9 @@ def test_the_table_has_the_probabilities_of_the_noise(name):
 
 
 def test_spread_and_bound_equal_those_of_a_sample():
-    """The standard deviation of 200,000 draws is within 2 percent, and no smaller bound covers 95 percent."""
+    """The standard deviation agrees with 200,000 draws to 2 percent, and the bound is the smallest that covers 95
+    percent.
+    """
     noise, _ = NOISES["1, 1e-07"]
     words = np.random.default_rng(3).integers(0, 2**64, (200_000, 2), np.uint64, endpoint=False)
     z = key_levels(noise, np.full(len(words), 1000), words) + noise.reach - 1 - 1000

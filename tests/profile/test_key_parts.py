@@ -1,4 +1,4 @@
-"""Tests of users in parts, with the delta of tiny tables, the threshold, and the distribution of draws."""
+"""Tests of users in parts, including the delta of tiny tables, the threshold, and the distribution of draws."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -52,7 +52,7 @@ def excess(one, other, epsilon):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_no_tiny_table_exceeds_delta(case):
-    """The extra user has one or two keys, shared or novel, and other users have one or two keys, in both directions."""
+    """The extra user has one or two shared or novel keys, and other users have one or two keys."""
     found = []
     for one, two in product(range(3), repeat=2):
         found += [(law(case, one + 1, two),), (law(case, one, two),)]
@@ -73,7 +73,7 @@ def test_no_tiny_table_exceeds_delta(case):
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_threshold_is_the_smallest(case):
-    """The delta of the threshold is within the budget, but the delta of a threshold that is lower by one is not."""
+    """Delta is within the budget at the threshold, but not at a threshold that is lower by one."""
     parts = PARTS[case]
     assert parts_delta(parts) <= case[1] < parts_delta(replace(parts, threshold=parts.threshold - 1))
 
@@ -90,7 +90,7 @@ def drawn(case, one, two, number=200_000):
 
 @pytest.mark.parametrize("case", CASES[:2], ids=str)
 @pytest.mark.parametrize(("one", "two"), [(1, 0), (0, 1), (3, 4)])
-def test_draws_follow_the_distribution(case, one, two):
+def test_draws_have_the_exact_distribution(case, one, two):
     """The frequency of every level is within 6 standard errors of its probability."""
     levels = drawn(case, one, two)
     chance = law(case, one, two)
@@ -99,13 +99,13 @@ def test_draws_follow_the_distribution(case, one, two):
 
 
 def test_a_weight_that_does_not_fit_is_rejected():
-    """A larger weight is rejected, because sums for more than 2^30 users of one key could not contain both numbers."""
+    """One integer contains both numbers of users, so more than 2^30 users of a key would overflow."""
     with pytest.raises(InputError, match="more than a billion"):
         drawn(CASES[0], 1 << 30, 0, number=1)
 
 
-def test_spread_and_bound_follow_from_the_probabilities():
-    """The standard deviation equals the standard deviation of a sum of three noises.
+def test_spread_and_bound_agree_with_the_probabilities():
+    """The standard deviation equals that of the exact distribution.
 
     The bound covers 95 percent, but the next lower bound does not.
     """

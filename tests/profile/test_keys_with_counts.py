@@ -1,4 +1,4 @@
-"""Tests of keys with counts, with their entries, numbers, other rows, files, certificates and rejected steps."""
+"""Tests of keys with counts, including entries, numbers, other rows, files, certificates and rejected steps."""
 
 import json
 import re
@@ -42,7 +42,7 @@ def visits(users=4000, each=1, seed=3):
 
 
 def mostly_one(users=4000):
-    """Return users. Of these, 70 percent have one city, 20 percent two cities and 10 percent three to five."""
+    """Return rows of users, of whom 70 percent have one city, 20 percent two cities and 10 percent three to five."""
     cities = np.arange(10)
     held = [1 + (each % 10 >= 7) + (each % 10 == 9) * (1 + each // 10 % 3) for each in range(users)]
     rows = [(who, f"city {city}") for who, n in enumerate(held) for city in np.roll(cities, who // 3)[:n]]
@@ -55,8 +55,8 @@ def truth_of(table, *names):
 
 
 @pytest.mark.parametrize(("each", "entry"), [(1, 0), (6, 4)], ids=["one key", "rounds"])
-def test_keys_are_loaded_with_types_counts_and_metadata(each, entry):
-    """All 15 common keys are released with their types, and with numbers within 6 standard errors.
+def test_keys_are_released_with_types_and_counts(each, entry):
+    """All 15 common keys are released with their types and accurate numbers of users.
 
     No key of only one user is released.
     """
@@ -80,7 +80,7 @@ def test_keys_are_loaded_with_types_counts_and_metadata(each, entry):
     assert abs(cover.covered + cover.other - 4000) < 13 * cover.error
 
 
-def test_bounds_contain_the_number_as_often_as_stated():
+def test_bounds_contain_the_exact_number_as_often_as_planned():
     """Of 20 releases with 15 keys each, `low` and `high` contain at least 92 percent of the exact numbers."""
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False)
@@ -92,8 +92,8 @@ def test_bounds_contain_the_number_as_often_as_stated():
     assert np.mean(inside) > 0.92
 
 
-def test_sets_of_fewer_columns_are_margins():
-    """Several sets of one or more columns are released together under one guarantee."""
+def test_several_sets_of_columns_are_released_together():
+    """Sets of one or more columns have a common guarantee."""
     table = visits(each=3)
     found = vp.profile(
         table, user="who", joint=[("city", "year"), ("year",)], budget=BUDGET, options=QUIET, other_rows=False, seed=1
@@ -104,8 +104,8 @@ def test_sets_of_fewer_columns_are_margins():
     assert found.cover == {}
 
 
-def test_margins_are_never_below_their_cells():
-    """If a margin is below its cell, both are replaced with their mean, for one or two margins.
+def test_corrected_margins_are_at_least_as_large_as_their_cells():
+    """If a margin is smaller than its cell, both are replaced by their mean. A cell may have one or two margins.
 
     Other numbers do not change.
     """
@@ -131,7 +131,7 @@ def test_margins_are_never_below_their_cells():
         assert kept.tolist() == after.tolist()
 
 
-def test_a_public_limit_needs_no_choice():
+def test_a_given_limit_requires_no_choice():
     """With max_keys_per_user=1, one number per key gets the whole epsilon.
 
     With more than 3 keys per user, rounds run.
@@ -151,7 +151,7 @@ def test_a_public_limit_needs_no_choice():
 @pytest.mark.parametrize("limit", [None, 1, 3, 20])
 @pytest.mark.parametrize("other_rows", [True, False])
 def test_certificates_are_within_the_budget_and_tight(limit, other_rows):
-    """The delta is at most the delta of the budget and close to it. A larger epsilon for one part raises an error."""
+    """The delta is at most that of the budget and close to it, and every entry uses the whole epsilon."""
     for budget in (BUDGET, vp.Budget(0.5, 1e-8), vp.Budget(8, 1e-6)):
         plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other_rows).plan(budget)
         proof = plan.certificate.proof
@@ -161,7 +161,7 @@ def test_certificates_are_within_the_budget_and_tight(limit, other_rows):
 
 
 def test_repeated_releases_have_a_spend():
-    """Rounds also run for one key per user, and 52 releases cost a small part of the sum of epsilons."""
+    """With `repeated`, rounds run even for one key per user, and the epsilon of 52 releases is far below the sum."""
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, repeated=True)
     plan = keyed.plan(vp.Budget(1, 1e-7))
@@ -180,8 +180,8 @@ def test_repeated_releases_have_a_spend():
 @pytest.mark.parametrize(
     ("delta", "line"), [(0.4, "12 of such releases have no meaningful"), (0.04, "12 have epsilon 7.8 ")]
 )
-def test_totals_of_large_deltas_are_stated(delta, line):
-    """A plan has no total if the deltas of 12 releases add up to 1 or more, although two releases may have one."""
+def test_the_plan_omits_totals_with_a_delta_above_one(delta, line):
+    """If the deltas of several releases add up to 1 or more, these releases have no meaningful total."""
     plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(vp.Budget(1, delta))
     (found,) = [each for each in str(plan).splitlines() if "such releases" in each]
     assert line in found
@@ -202,8 +202,8 @@ def spends(**changes):
         return 1.0
 
 
-def test_numbers_moved_to_the_unsafe_side_are_rejected():
-    """The unchanged certificate satisfies its claim. If any number that affects delta is changed, it does not."""
+def test_certificates_with_an_unsafe_number_are_rejected():
+    """The unchanged certificate satisfies its claim, but no certificate with a changed number does."""
     proof = proof_of_keys()
     assert isinstance(proof, KeysProof)
     assert spends() <= 1e-7
@@ -235,8 +235,8 @@ def test_numbers_moved_to_the_unsafe_side_are_rejected():
     assert {name: spends(**changes) > 1e-7 for name, changes in faults.items()} == dict.fromkeys(faults, True)
 
 
-def test_the_losses_of_the_choice_and_the_rest_are_charged_to_rounds():
-    """Rounds that use the whole budget exceed it after the choice."""
+def test_rounds_after_a_choice_have_less_budget():
+    """Rounds that use the whole budget exceed it if they follow a choice."""
     alone = (
         vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=20, other_rows=False)
         .plan(BUDGET)
@@ -259,14 +259,14 @@ def test_the_losses_of_the_choice_and_the_rest_are_charged_to_rounds():
 
 
 def opened(**how):
-    """Return a gate, the engine and the plan of a table of one key per user."""
+    """Return the gate, the engine and the plan for a table with one key per user."""
     table = visits(600)
     plan = vp.KeyCounts.of(table, user="who", joint=JOINT, **how).plan(BUDGET)
     engine = check_engine(plan.mechanism.read(table, user="who", options=QUIET))
     return plan.begin(None)[0], engine, plan
 
 
-def test_the_gate_rejects_what_the_certificate_does_not_contain():
+def test_the_gate_rejects_steps_outside_of_the_certificate():
     """The gate rejects steps that run twice, run out of order, or are not covered by the chosen entry."""
     gate, engine, _ = opened()
     with pytest.raises(InternalError):
@@ -303,7 +303,7 @@ def test_the_gate_rejects_what_the_certificate_does_not_contain():
 
 
 def test_the_gate_of_parts_rejects_other_steps():
-    """The parts run in order, once each, and before the sums of other rows. Only the entry of parts has parts."""
+    """The steps of parts run once, in order, before the sums of other rows, and only for the entry of parts."""
     gate, engine, _ = opened()
     gate.classes(engine)
     with pytest.raises(InternalError):
@@ -327,8 +327,8 @@ def test_the_gate_of_parts_rejects_other_steps():
         gate.more(0)
 
 
-def test_most_users_of_one_key_run_in_parts(tmp_path):
-    """Keys, counts, bounds, transcript and saved files belong to the entry of parts.
+def test_parts_are_chosen_if_most_users_have_one_key(tmp_path):
+    """The counts, the transcript and the saved files agree with the entry of parts.
 
     Users with three or more keys are counted.
     """
@@ -347,8 +347,8 @@ def test_most_users_of_one_key_run_in_parts(tmp_path):
     assert main(["verify", str(tmp_path / "parts")]) == 0
 
 
-def test_users_needed_belong_to_the_entry_that_ran():
-    """A released plan has the numbers of its own entry. In parts, users with three or more keys never release a key."""
+def test_the_plan_of_a_release_has_the_users_needed_of_its_entry():
+    """In parts, users with three or more keys have no effect on which keys are released, so their number is None."""
     plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)
     found = [
         [plan.ran(each, None, 3 * (each == 3) or None).users_needed(0.9, per_user=n) for n in (1, 2, 3)]
@@ -360,7 +360,7 @@ def test_users_needed_belong_to_the_entry_that_ran():
     assert found[3] == [12, 23, None]
 
 
-def test_the_probability_of_release_in_parts_follows_from_the_noise():
+def test_the_probability_of_release_in_parts_agrees_with_simulated_noise():
     """The probability agrees with 100,000 draws for users with one and two keys, within 5 standard errors."""
     parts = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET).parts
     rng, rate = np.random.default_rng(1), float(parts.rate)
@@ -372,8 +372,8 @@ def test_the_probability_of_release_in_parts_follows_from_the_noise():
     assert released_in_parts(parts, 1000, 3) == 0.0
 
 
-def test_parts_without_a_released_key_end():
-    """If no key reaches the threshold, users with three or more keys are not counted."""
+def test_users_of_many_keys_are_not_counted_without_a_released_key():
+    """In parts, `more` returns no counts if no key reached the threshold."""
     gate, engine, _ = opened()
     gate.classes(engine)
     gate.choose(3)
@@ -382,7 +382,7 @@ def test_parts_without_a_released_key_end():
     assert gate.more(2).size == 0
 
 
-def test_bounds_of_parts_contain_the_number_as_often_as_stated():
+def test_bounds_of_parts_contain_the_exact_number_as_often_as_planned():
     """Of 20 releases with 10 keys each, `low` and `high` contain at least 92 percent of the exact numbers."""
     table = mostly_one(8000)
     keyed = vp.KeyCounts.of(table, user="who", joint=[("city",)], other_rows=False)
@@ -396,8 +396,8 @@ def test_bounds_of_parts_contain_the_number_as_often_as_stated():
     assert np.mean(inside) > 0.92
 
 
-def test_the_remaining_score_is_not_measured_between_rounds():
-    """The mixture over losses is proved for pure releases before and after rounds."""
+def test_other_rows_are_not_measured_between_rounds():
+    """The proof covers pure releases before and after the rounds, and not between them."""
     gate, engine, _ = opened()
     gate.classes(engine)
     gate.choose(4)
@@ -407,7 +407,7 @@ def test_the_remaining_score_is_not_measured_between_rounds():
 
 
 def same_on_all_engines(table, joint, limit):
-    """Return the release in memory. Releases within a memory limit and on the reference engine must equal it."""
+    """Return the release of the engine in memory, after checking that two other engines return the same release."""
     keyed = vp.KeyCounts.of(table, user="who", joint=joint, max_keys_per_user=limit)
     plan = keyed.plan(vp.Budget(4, 1e-6))
     corpora = [
@@ -428,7 +428,7 @@ def same_on_all_engines(table, joint, limit):
 @pytest.mark.parametrize("each", [1, 2, 6])
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_all_engines_release_the_same(each, limit):
-    """The engines are the engine in memory, the engine within a memory limit, and the reference engine of dicts."""
+    """The engines are those in memory and within a memory limit, and the reference engine."""
     assert len(same_on_all_engines(visits(900, each), [("city", "year"), ("city",)], limit)) >= 5
 
 
@@ -439,8 +439,8 @@ def test_all_engines_release_the_same_in_parts():
     assert len(found) == 10
 
 
-def test_saved_keys_are_the_same(tmp_path):
-    """Values, plan, entry and certificate are restored, the record is verified, and the report names the keys."""
+def test_saved_keys_are_loaded_and_verified(tmp_path):
+    """The loaded release equals the saved one, its certificate is valid, and the report describes keys with counts."""
     for each, name in ((1, "few"), (6, "many")):
         found = vp.profile(visits(each=each), user="who", joint=JOINT, budget=BUDGET, options=QUIET)
         found.save(tmp_path / name)
@@ -456,7 +456,7 @@ def test_saved_keys_are_the_same(tmp_path):
 
 
 def test_the_command_line_releases_keys(tmp_path, capsys):
-    """`voxpop profile --joint` without columns releases only keys. --max-keys-per-user and --no-other-rows apply."""
+    """`voxpop profile --joint` without columns releases only keys."""
     visits().write_parquet(tmp_path / "visits.parquet")
     given = [str(tmp_path / "visits.parquet"), "--user", "who", "--joint", "city,year"]
     spend = ["--epsilon", "2", "--delta", "1e-7"]
@@ -488,17 +488,17 @@ def test_the_command_line_releases_keys(tmp_path, capsys):
     ],
     ids=str,
 )
-def test_wrong_arguments_have_errors(how, said):
-    """Each error names the argument."""
+def test_errors_name_the_wrong_argument(how, said):
+    """The cases are wrong types, unknown or repeated columns, and settings that do not apply."""
     with pytest.raises(InputError, match=said):
         vp.profile(visits(20), user="who", budget=BUDGET, options=QUIET, **how)
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_sets_with_the_same_name_are_rejected(alone):
-    """The cover and the flat table name a set by its joined columns.
+def test_sets_of_columns_with_the_same_name_are_rejected(alone):
+    """In the cover and in the table, the name of a set consists of its columns.
 
-    A second set of this name would replace the first.
+    Therefore, a second set with the same name would replace the first.
     """
     table = pl.DataFrame({"who": [1], "a x b": ["p"], "a": ["q"], "b": ["r"]})
     how = {"joint": [("a x b",), ("a", "b")]} if alone else {"joint": "pairs"}
@@ -507,7 +507,7 @@ def test_sets_with_the_same_name_are_rejected(alone):
 
 
 def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
-    """The advice is for keys with --repeated. It is correct, because a release with the advised epsilon fits."""
+    """The command prints an epsilon for keys with --repeated, and a release with this epsilon is within the budget."""
     account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(3, 1e-6), create=True)
     table, how = visits(300), {"user": "who", "joint": JOINT, "options": QUIET, "ledger": account}
     vp.profile(table, budget=vp.Budget(1, 1e-7), **how)
@@ -522,7 +522,7 @@ def test_an_exhausted_ledger_names_the_command_for_keys(tmp_path, capsys):
 @pytest.mark.parametrize("other_rows", [True, False])
 @pytest.mark.parametrize("sets", [1, 2, 7])
 def test_a_reserve_pays_for_keys_of_any_sets(tmp_path, other_rows, sets):
-    """The spend does not depend on the use of the mu^2 after the rounds, so one reserve pays for keys of any sets."""
+    """The spend does not depend on the sets of columns, so one reserve pays for all of them."""
     account = vp.Ledger(tmp_path / "ledger").open("visits", vp.Budget(6, 1e-5), create=True)
     reserve = account.reserve(vp.KeyCounts({"key": "string"}, [("key",)], repeated=True).plan(vp.Budget(0.5, 1e-7)), 9)
     columns = {f"column {number}": "string" for number in range(sets)}
@@ -532,25 +532,25 @@ def test_a_reserve_pays_for_keys_of_any_sets(tmp_path, other_rows, sets):
 
 
 def test_budgets_without_a_threshold_are_rejected():
-    """Delta 0 and tiny epsilons raise an error before anything is read."""
+    """A delta of 0 and a very small epsilon raise an error before any data is read."""
     keyed = vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=1)
     for budget in (vp.Budget(1, 0), vp.Budget(0.001, 1e-8)):
         with pytest.raises(BudgetError):
             keyed.plan(budget)
 
 
-def test_the_choice_is_as_accurate_as_noise_allows():
-    """Classes below the noise count as empty unless fewer users with three or more keys are plausible."""
+def test_classes_below_the_noise_are_assumed_to_be_empty():
+    """However, a class that continues a decreasing sequence of classes is kept."""
     assert assumed_users([4000, 30, -20, 9], 20.0) == [4000.0, 0.0, 0.0, 0.0]
     assert assumed_users([2600, 963, 298, 139], 20.0) == [2600.0, 963.0, 298.0, 139.0]
-    # A class that is not visible on its own continues a tail ...
+    # The last class is below the noise, but it continues a decreasing tail.
     assert assumed_users([2600, 963, 298, 139], 67.0) == [2600.0, 963.0, 298.0, 139.0]
-    # ... unless its number is too low for a tail.
+    # Here, the last classes are too small to continue a tail.
     assert assumed_users([4000, 12_000, 10, 60], 67.0) == [4000.0, 12_000.0, 0.0, 0.0]
 
 
-def test_tokens_of_keys_only_are_numbered_from_zero():
-    """Tokens are numbered from zero for sets of one or several columns. Values of single columns are escaped once."""
+def test_sets_are_numbered_from_zero_if_only_keys_are_released():
+    """The sets of columns are numbered from zero, and values of single columns are escaped once."""
     keys = TypedKeys((KeyColumn("a", "string"), KeyColumn("b", "int64")), (), (("a", "b"), ("a",)), alone=True)
     tokens = keys.tokens([pa.array(["x|y", "z"]), pa.array([1, None])])
     assert tokens.to_pylist() == [["0|x\\|y|1", "1|x\\|y"], ["1|z"]]
@@ -560,7 +560,7 @@ def test_tokens_of_keys_only_are_numbered_from_zero():
 
 
 def test_two_releases_have_different_noise():
-    """Noise follows only from the secret of the release."""
+    """The noise depends on the secret, which is different in each release."""
     gate, engine, _ = opened(max_keys_per_user=1, other_rows=False)
     gate.choose(0)
     first = gate.numbers(engine)[1]

@@ -1,4 +1,4 @@
-"""Tests of rounds over public candidates, with their cost, candidates without users, and neighbours."""
+"""Tests of rounds over public candidates, including their cost, candidates without users, and neighbours."""
 
 from math import fsum
 
@@ -29,14 +29,16 @@ def tokens(number):
 
 
 def released(rounds, corpus, candidates, secret):
-    """Return the released candidates from candidates in two parts."""
+    """Return the released candidates."""
     square = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds) * (1 + 1e-12)
     return set(released_known(rounds, square, corpus, candidates, secret).to_pylist())
 
 
 @pytest.mark.parametrize(("square", "limit", "number"), [(0.4, 100, 10**6), (2.0, 400, 50), (0.05, 102_400, 10**8)])
-def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
-    """The noise spends the planned mu^2, and the thresholds give the expected number of spurious candidates."""
+def test_the_rounds_spend_at_most_their_planned_mu(square, limit, number):
+    """The noise spends at least 99.9 percent of the planned mu^2, and the expected number of spurious candidates is
+    0.5.
+    """
     rounds = plan_known(square, limit, number, 0.5)
     spent = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds)
     assert 0.999 * square < spent <= square
@@ -44,7 +46,7 @@ def test_the_rounds_spend_their_square_and_no_more(square, limit, number):
 
 
 def test_less_noise_than_charged_is_rejected(monkeypatch):
-    """The deliberately broken variant has a tenth less noise."""
+    """The deliberately broken variant has about a tenth less noise."""
     monkeypatch.setattr(known, "sqrt", lambda value: 1.1 * value**0.5)
     rounds = plan_known(0.4, 100, 1000, 0.5)
     with pytest.raises(InternalError, match="less noise"):
@@ -52,15 +54,15 @@ def test_less_noise_than_charged_is_rejected(monkeypatch):
 
 
 def test_candidates_without_users_are_released_as_often_as_planned(monkeypatch):
-    """Of 100,000 candidates, 500 are expected in each of 3 runs.
+    """In each of 3 runs, 500 of 100,000 candidates are expected to be released.
 
-    The sum is within 7 deviations (false alarm below 1e-11).
+    Their total is within 7 standard deviations (false alarm below 1e-11).
 
     The test also detects a variant without noise.
     """
     rounds = plan_known(1.0, 100, 100_000, 500)
     found = [len(released(rounds, NOBODY, tokens(100_000), Secret.from_seed(seed))) for seed in range(3)]
-    # The bound is within two percent.
+    # The probability is a bound that exceeds the exact value by at most two percent.
     assert abs(sum(found) - 1500) < 7 * 1500**0.5 + 30
     monkeypatch.setattr(
         AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)
@@ -70,7 +72,7 @@ def test_candidates_without_users_are_released_as_often_as_planned(monkeypatch):
 
 @given(weight=st.integers(0, 1 << 40), more=st.integers(0, 1 << 40), seed=st.integers(0, 2**32))
 def test_noisy_cells_increase_with_the_weight(weight, more, seed):
-    """For the same draw, cells increase exactly with the weight, so weight never prevents a release by noise."""
+    """With the same draw, a larger weight never has a lower cell, so weight never prevents a release by noise."""
     draws = Secret.from_seed(seed).draws("test", np.arange(50, dtype=np.uint64), 0)
     one, other = (noisy_cells(np.full(50, each), 1.7, 1 << 30, 1 << 20, draws) for each in (weight, weight + more))
     assert (one <= other).all()
@@ -78,7 +80,7 @@ def test_noisy_cells_increase_with_the_weight(weight, more, seed):
 
 @pytest.mark.jit
 def test_candidates_released_by_noise_do_not_depend_on_users():
-    """With the same secret, 2,000 users of some of 20,000 candidates only add released candidates."""
+    """With the same secret, additional users can only add released candidates."""
     rounds, candidates = plan_known(1.0, 100, 20_000, 400), tokens(20_000)
     rng = np.random.default_rng(1)
     users = [[[f"2|{each}|x" for each in rng.integers(0, 20_000, 30)]] for _ in range(2000)]
@@ -89,7 +91,7 @@ def test_candidates_released_by_noise_do_not_depend_on_users():
 
 
 def recorded(monkeypatch, rounds, corpus, candidates, secret):
-    """Return the weight of every candidate that got noise, by round and name. Outcomes depend only on the draws."""
+    """Return the weight of every candidate that received noise, by round and name. Outcomes depend only on draws."""
     weights = {}
 
     def step(self, mine, names, score):
@@ -108,7 +110,7 @@ def recorded(monkeypatch, rounds, corpus, candidates, secret):
 
 
 def farthest(monkeypatch, cases, rounds):
-    """Return the largest squared change of weights by one user, in sigma, and whether the same candidates got noise."""
+    """Return the largest squared change by one user, in units of sigma, and whether the same candidates receive noise."""
     worst, same, rng = 0.0, True, np.random.default_rng(7)
     for case in range(cases):
         size = int(rng.integers(1, 9))
@@ -134,8 +136,8 @@ def farthest(monkeypatch, cases, rounds):
     return worst, same
 
 
-def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
-    """The sum is over all rounds and candidates. The same candidates get noise with and without the user."""
+def test_one_user_changes_weights_by_at_most_the_charge(monkeypatch):
+    """The change is over all rounds and candidates. The same candidates receive noise with and without the user."""
     square = 0.8
     worst, same = farthest(monkeypatch, 60, plan_known(square, 100, 1000, 0.5))
     assert same
@@ -145,7 +147,9 @@ def test_one_user_moves_the_weights_by_at_most_what_is_charged(monkeypatch):
 
 
 def test_the_search_detects_noise_on_only_candidates_with_users(monkeypatch):
-    """In the broken variant, candidates without users get no noise, so the only user of a candidate is detected."""
+    """In this broken variant, candidates without users receive no noise, which would reveal the only user of a
+    candidate.
+    """
     monkeypatch.setattr(
         AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)
     )
@@ -153,7 +157,7 @@ def test_the_search_detects_noise_on_only_candidates_with_users(monkeypatch):
 
 
 def shown(rounds):
-    """Return the release rates of candidates without users and with one user, over 20,000 of each."""
+    """Return the release rates of 20,000 candidates without users and of 20,000 candidates with one user."""
     number = 20_000
     candidates = tokens(number)
     alone = [len(released(rounds, NOBODY, candidates, Secret.fresh())) / number]
@@ -162,10 +166,10 @@ def shown(rounds):
 
 
 @pytest.mark.jit
-def test_candidates_of_one_user_pass_the_audit(monkeypatch):
-    """A test between no user and one user has nearly the power of one Gaussian shift, but not more.
+def test_candidates_of_one_user_show_at_most_the_planned_mu(monkeypatch):
+    """The release rates with and without one user differ by at most those of a Gaussian with the planned mu.
 
-    The test detects less noise than planned. The probability of a false alarm is below 1e-9.
+    Less noise than planned is detected. The probability of a false alarm is below 1e-9.
     """
     rounds = plan_known(1.0, 100, 20_000, 2_000)
     without, joined = shown(rounds)

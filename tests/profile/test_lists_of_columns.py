@@ -1,4 +1,4 @@
-"""Profiles with public lists of values for some columns."""
+"""Tests of profiles with public lists of values for some columns."""
 
 import json
 from dataclasses import replace
@@ -33,7 +33,7 @@ CHOSEN = {"user": "who", "columns": ["city", "year"], "text": ["note"]}
 
 
 def table(users=3000):
-    """Return rows with 90 cities, of about 33 users each."""
+    """Return rows with 90 cities. Each city has about 33 users."""
     rows = [(user, f"city {user % 90}", 2020 + user % 3, "Thank you") for user in range(users)]
     return pl.DataFrame(rows, schema=["who", "city", "year", "note"], orient="row")
 
@@ -50,7 +50,7 @@ def profiles():
 def test_listed_values_need_fewer_users(profiles):
     """More cities are released with a list.
 
-    The plan contains the number of users that they need, and the marks agree.
+    The plan contains the number of users that listed values need, and the marks agree with the lists.
     """
     without, with_lists = profiles
     assert 2 * len(without.columns["city"]) < len(with_lists.columns["city"])
@@ -66,7 +66,7 @@ def test_listed_values_need_fewer_users(profiles):
 
 
 def test_explanations_and_reports_mark_listed_values(profiles):
-    """A listed value has a separate number of users needed and a separate probability. Pages contain marks."""
+    """A listed value needs fewer users than other values, and reports contain the marks."""
     profile, city = profiles[1], profiles[1].columns["city"]
     listed, other = city.explain(city.to_list()[0]), city.explain("nowhere")
     assert "on the public list" in " ".join(listed.reasons)
@@ -80,7 +80,7 @@ def test_explanations_and_reports_mark_listed_values(profiles):
 
 
 def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
-    """Return, for a release of rows, the items of the list that the gate receives and the items that get noise."""
+    """Return the items of the list that the gate receives in a release of rows."""
     seen, original = [], AdaptiveGate.round
 
     def watched(self, number, listed=None):
@@ -98,13 +98,13 @@ def parts_of(monkeypatch, rows, change=lambda parts, gate: parts):
 
 
 def held_only(parts, gate):
-    """Return the deliberately broken list, which has only values that users have."""
+    """Return a deliberately broken list, which contains only values with users."""
     held = set(gate._pools._vocabulary.to_pylist())
     return [part.filter(pa.array([each in held for each in part.to_pylist()], pa.bool_())) for part in parts]
 
 
 def test_neighbours_use_the_same_list(monkeypatch):
-    """With and without the extra user, the lists are the same, including values of only this user.
+    """The lists are the same with and without the extra user, even for values that only this user has.
 
     In the broken variant, they differ.
     """
@@ -117,7 +117,7 @@ def test_neighbours_use_the_same_list(monkeypatch):
 
 
 def test_every_engine_releases_the_same():
-    """The engines in memory and within a memory limit and the reference engine agree, also on joint values."""
+    """The engines in memory and within a memory limit and the reference engine agree, even on joint values."""
     rows = table(900)
     profiling = vp.ProfileMechanism.of(rows, **CHOSEN, joint=[("city", "year")], known=LISTS)
     plan = profiling.plan(vp.Budget(3, 1e-6))
@@ -130,8 +130,8 @@ def test_every_engine_releases_the_same():
     assert found[0].columns["city"].known.any()
 
 
-def test_saved_profiles_keep_their_marks(profiles, tmp_path):
-    """A loaded profile equals the saved one, and its plan runs only with the lists given again."""
+def test_loaded_profiles_have_the_saved_marks(profiles, tmp_path):
+    """A loaded profile equals the saved one, but a plan from saved settings runs only if the lists are given again."""
     profiles[1].save(tmp_path / "profile")
     again = vp.load(tmp_path / "profile", vp.Profile)
     assert again == profiles[1]
@@ -146,7 +146,7 @@ def test_saved_profiles_keep_their_marks(profiles, tmp_path):
 
 @pytest.mark.parametrize("column", ["city", "year", "note"])
 def test_verification_detects_other_marks(profiles, column):
-    """No column has more marks than its list has values, and every table with lists has marks."""
+    """A column with more marks than values on its list is rejected, and so is a table without marks."""
     plan, table = profiles[1].plan, profiles[1].table
     assert contradictions(profiles[1], plan) == []
     number = table["set"].to_numpy() == profiles[1].keys.names[column]
@@ -160,8 +160,8 @@ def test_verification_detects_other_marks(profiles, column):
     assert contradictions(profiles[1], profiles[0].plan) == ["the set of columns"]
 
 
-def test_values_are_spelled_like_the_column():
-    """The strings of a file become the values of the column, so a price of 1.50 is the item 1.5."""
+def test_listed_strings_are_converted_to_the_type_of_the_column():
+    """For example, a price of "1.50" becomes the item 1.5."""
     rows = pl.DataFrame({"who": range(100), "price": [Decimal("1.50")] * 100, "paid": [True] * 100})
     lists = {"price": ["1.50", "1.5", "2"], "paid": ["True", "false"]}
     known = vp.ProfileMechanism.of(rows, user="who", columns=["price", "paid"], known=lists).known_columns
@@ -175,8 +175,8 @@ def test_values_are_spelled_like_the_column():
         vp.ProfileMechanism.of(rows, user="who", columns=["price"], known={"price": ["much"]})
 
 
-def test_columns_may_have_the_names_of_numbers_of_a_plan():
-    """Lists by column are distinguished from the lists of a saved plan."""
+def test_columns_may_have_the_names_of_fields_of_a_saved_list():
+    """A dictionary of lists is distinguished from the lists of a saved plan."""
     rows = pl.DataFrame({"who": range(10), "fingerprint": ["a"] * 10, "size": ["b"] * 10, "columns": ["c"] * 10})
     known = {name: ["a", "b"] for name in ("fingerprint", "size", "columns")}
     assert vp.ProfileMechanism.of(rows, user="who", known=known).known_columns.size == 6
@@ -195,7 +195,7 @@ def test_columns_may_have_the_names_of_numbers_of_a_plan():
     ],
 )
 def test_lists_that_do_not_fit_are_rejected(known, message):
-    """Values must have the type of their column. For a column of strings, numbers are spelled as strings."""
+    """Values must have the type of their column, except that numbers for a column of strings become strings."""
     if message is None:
         assert vp.ProfileMechanism.of(table(10), **CHOSEN, known=known).known_columns.size == 1
         return
@@ -210,7 +210,7 @@ def test_keys_with_counts_do_not_accept_a_list():
 
 
 def test_fingerprints_depend_on_columns_and_lists():
-    """The same list for another column, and another list for the same column, have other fingerprints."""
+    """Another column or another list has a different fingerprint."""
     keys = vp.ProfileMechanism.of(table(10), user="who", columns=["city", "note"]).keys
     given = {"city": ["a"]}, {"note": ["a"]}, {"city": ["b"]}, {"city": ["a"], "note": ["a"]}
     assert len({KnownColumns.of(each, keys).fingerprint for each in given}) == 4

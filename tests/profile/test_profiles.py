@@ -1,4 +1,4 @@
-"""Tests of profiles, with chosen columns, released values, costs and saved files."""
+"""Tests of profiles, including chosen columns, released values, costs and saved files."""
 
 import datetime
 import json
@@ -63,8 +63,8 @@ def profile(table):
     return vp.profile(table, user="customer", text=["note"], joint=joint, budget=BUDGET, options=QUIET, seed=3)
 
 
-def test_values_keep_their_types(profile):
-    """All values that many users share are released, but no value of a single user."""
+def test_common_values_are_released_with_their_types(profile):
+    """All values with many users are released, but no value of a single user is released."""
     assert profile.columns["city"].to_list() == ["Delft", "Kiel", "Lund", "Oslo", "Turku", "a|b"]
     assert profile.columns["year"].to_list() == [2024, 2025, 2026]
     assert profile.columns["paid"].to_list() == [False, True]
@@ -79,7 +79,7 @@ def test_values_keep_their_types(profile):
 
 
 def test_columns_are_releases_for_other_software(profile, table):
-    """Filters and the replacement "other" use the types of the columns."""
+    """Filters and the replacement by "other" use the types of the columns."""
     kept = vp.exports.filter(profile.joint["city", "year"], table)
     assert kept.height == table.height
     other = vp.exports.with_other(profile.columns["own"], table)
@@ -107,14 +107,14 @@ def test_counts_and_cover_are_correct_up_to_noise(profile, table):
 
 
 def after_release(plan):
-    """Return a gate that has released values, so that it measures their cover."""
+    """Return a gate in the state after the release of values, so that it can measure their cover."""
     gate, _ = plan.begin(None)
     gate._ran.add("released")
     return gate
 
 
 def test_the_noise_of_cover_is_the_planned_noise(table):
-    """For 8 columns in 25 profiles, the mean square of the noise is within 40 % of the plan's.
+    """For 8 columns in 25 profiles, the mean square of the noise is within 40 % of the planned variance.
 
     The probability of a false alarm is below 1e-7.
     """
@@ -134,7 +134,7 @@ def test_the_noise_of_cover_is_the_planned_noise(table):
 
 
 def test_a_column_without_released_values_has_cover_zero():
-    """In the profile and in all outputs, the share is 0 and not noise divided by noise."""
+    """The share is 0 or None, and not noise divided by noise."""
     table = pl.DataFrame(
         {"u": range(2000), "address": [f"10.0.0.{n}" if n < 54 else None for n in range(2000)], "level": ["a"] * 2000}
     )
@@ -147,7 +147,7 @@ def test_a_column_without_released_values_has_cover_zero():
 
 
 def test_parents_of_released_joint_values_are_released(table):
-    """With few users, a joint value may be released before its single values, but these are always released."""
+    """This is true even with few users."""
     few = table.head(700)
     for seed in range(4):
         found = vp.profile(few, user="customer", joint="pairs", budget=vp.Budget(1, 1e-6), options=QUIET, seed=seed)
@@ -157,7 +157,7 @@ def test_parents_of_released_joint_values_are_released(table):
 
 
 def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
-    """City and year have 18 candidates, and the other combination has 60 more.
+    """City and year have 18 candidates, and the other combination exceeds the limit of 20.
 
     The report shows that this combination is omitted.
     """
@@ -171,7 +171,7 @@ def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
 
 
 def test_columns_are_chosen_by_type_and_name():
-    """The choice does not depend on values, and floats, identifiers and lists are omitted."""
+    """The choice does not depend on values. Floats, identifiers, lists and timestamps are omitted."""
     for rows in (1, 500):
         table = pl.DataFrame(
             {
@@ -226,13 +226,13 @@ def test_columns_are_chosen_by_type_and_name():
         ({"columns": []}, "`columns` is an empty list"),
     ],
 )
-def test_the_message_names_the_wrong_entry_and_the_reason(table, given, words):
+def test_errors_name_the_wrong_entry_and_the_reason(table, given, words):
     with pytest.raises(InputError, match=words):
         vp.profile(table, user="customer", budget=BUDGET, options=QUIET, **given)
 
 
 def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
-    """Sources are files, tables of several libraries and a dictionary. CSV has strings unless `types=` is given."""
+    """The sources are files, tables of several libraries and a dictionary. CSV has strings unless `types=` is given."""
     some = table.select("customer", "city", "year")
     some.write_parquet(tmp_path / "t.parquet")
     some.write_ipc(tmp_path / "t.arrow")
@@ -252,7 +252,7 @@ def test_all_sources_with_a_schema_declare_the_same_columns(table, tmp_path):
 
 
 def test_the_plan_is_printed_before_anything_runs(table, capsys):
-    """The printed plan shows the columns and the omitted columns."""
+    """The printed plan lists the chosen and the omitted columns."""
     vp.profile(table, user="customer", budget=BUDGET)
     printed = capsys.readouterr().err
     assert "city (string), year (int64)" in printed
@@ -260,7 +260,7 @@ def test_the_plan_is_printed_before_anything_runs(table, capsys):
 
 
 def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
-    """The cost follows from the executed numbers of rounds, counts and cover. Over 97 percent of delta is used."""
+    """The cost is computed from the numbers of rounds, counts and cover. More than 97 percent of delta is used."""
     for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
         plan = vp.ProfileMechanism({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(
             BUDGET
@@ -283,8 +283,8 @@ def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
 
 
 @pytest.mark.parametrize("broken", ["later_square", "COVER"])
-def test_plans_that_cost_more_than_they_state_are_rejected(monkeypatch, broken):
-    """In the broken variants, cover runs with a third of its noise, or all parts after the rounds are charged twice."""
+def test_plans_that_exceed_the_budget_are_rejected(monkeypatch, broken):
+    """In the broken variants, cover has a third of its noise, or the parts after the rounds have twice their mu^2."""
     if broken == "COVER":
         real = planning.sqrt
         monkeypatch.setattr(planning, "sqrt", lambda value: real(value) / 3)
@@ -296,13 +296,13 @@ def test_plans_that_cost_more_than_they_state_are_rejected(monkeypatch, broken):
 
 
 def test_budgets_that_are_too_small_are_rejected():
-    """The error contains the smallest delta that is possible."""
+    """The error contains the smallest possible delta."""
     with pytest.raises(BudgetError, match="needs a delta of at least"):
         vp.ProfileMechanism({"a": "string"}).plan(vp.Budget(1, 1e-30))
 
 
-def test_data_with_another_reading_is_rejected(table):
-    """The data contains words or keys of other columns, and no message quotes it."""
+def test_data_that_was_not_read_for_the_profile_is_rejected(table):
+    """The data contains items or keys of other columns."""
     plan = vp.ProfileMechanism({"city": "string"}).plan(BUDGET)
     other = vp.ProfileMechanism({"own": "string"}).read(table, user="customer")
     for data in (vp.read(table, user="customer", items="own"), other):
@@ -311,7 +311,7 @@ def test_data_with_another_reading_is_rejected(table):
 
 
 def test_the_engine_of_plain_dicts_gives_the_same_result(table):
-    """The engine contract is sufficient, even for cover, and a memory limit does not change the profile."""
+    """The engine contract is sufficient, even for cover. A memory limit does not change the profile."""
     some = table.head(600)
     profiling = vp.ProfileMechanism.of(some, user="customer", text=["note"], joint=[("city", "year")])
     corpus = check_engine(profiling.read(some, user="customer"))
@@ -346,7 +346,7 @@ def test_a_result_is_saved_and_loaded(profile, table, tmp_path):
 
 
 def test_columns_with_unusual_names_are_read():
-    """The columns are a nested user, a column named like counts, and a column with special characters in its name."""
+    """The user column is nested, one column has the name of the counts, and one name contains special characters."""
     rows = [{"id": number} for number in range(2000)]
     table = pl.DataFrame({"who": rows, "users": [1, 2] * 1000, 'a|"': ["x"] * 2000})
     found = vp.profile(table, user="who.id", budget=BUDGET, joint="pairs", options=QUIET, seed=1)
@@ -355,7 +355,7 @@ def test_columns_with_unusual_names_are_read():
 
 
 def test_results_without_counts_are_written(table):
-    """Without counts, more values are released, and there are neither counts nor cover."""
+    """Without counts, a profile has neither counts nor cover."""
     found = vp.profile(table, user="customer", budget=BUDGET, counts=False, options=QUIET, seed=1)
     assert found.cover == {}
     assert found.to_arrow().column_names == ["column", "value"]
@@ -377,7 +377,7 @@ def test_a_ledger_is_charged_once(table, tmp_path):
 
 
 def test_errors_that_do_not_depend_on_noise_precede_the_charge(table, tmp_path):
-    """The cases are data with another reading, and more joint keys than a memory limit allows for any release."""
+    """The cases are data that was not read for the profile, and a memory limit that is too small for the joint keys."""
     account = vp.Ledger(tmp_path / "ledger.json").open("orders", vp.Budget(3, 1e-6), create=True)
     profiling = vp.ProfileMechanism.of(table, user="customer", joint="pairs")
     plan, corpus = profiling.plan(BUDGET), check_engine(profiling.read(table, user="customer"))
@@ -446,7 +446,7 @@ def test_the_command_line_gives_the_same_result(table, tmp_path, capsys, monkeyp
         (3.0, 4.0, 5, None),
     ],
 )
-def test_no_percentage_is_shown_if_noise_is_as_large(covered, other, released, shown):
+def test_no_percentage_is_shown_if_the_noise_is_too_large(covered, other, released, shown):
     """Without a released value, nothing is covered, regardless of the noise."""
     from voxpop.release.profile import ColumnCover
 

@@ -1,4 +1,4 @@
-"""Tests of typed keys and of cover by row. Each key has one token, despite bars, backslashes and nulls."""
+"""Tests of typed keys and of cover by row. Each key has a distinct token, despite bars, backslashes and nulls."""
 
 import datetime
 from itertools import product
@@ -54,7 +54,7 @@ def decoded(keys, tokens):
 
 @given(rows=ROWS)
 def test_rows_become_the_keys_of_the_reference(rows):
-    """Rows have equal keys, in any order within a row, so tokens and keys are in bijection."""
+    """Each row has the same keys as in the reference implementation, in any order. Each key has exactly one token."""
     corpus = corpus_of(rows)
     keys = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
     assert len(set(keys.values())) == len(keys)
@@ -67,12 +67,12 @@ def test_rows_become_the_keys_of_the_reference(rows):
 
 @given(rows=ROWS, data=st.data())
 def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
-    """The candidates are all joint keys, with or without users, and each occurs once.
+    """All joint keys of listed values are candidates, with or without users, and each occurs once.
 
-    A stage keeps exactly these tokens.
+    `only` keeps exactly the tokens of candidates.
 
-    The test uses parts of any size. If the candidates of a combination and of the previous combinations together exceed
-    the limit, the combination has no candidates and a stage keeps no tokens of it.
+    The candidates are generated in parts of any size. If a combination and the previous combinations together exceed
+    the limit, the combination has no candidates, and `only` keeps none of its tokens.
     """
     corpus = corpus_of(rows)
     every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
@@ -100,7 +100,7 @@ def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
 
 
 def shared(rows, released):
-    """Return the sums of the real code, by column."""
+    """Return the sums of shares by column, computed by the real code."""
     corpus = corpus_of(rows)
     keys = decoded(KEYS, corpus.vocabulary)
     listed = [token for token, key in zip(corpus.vocabulary.to_pylist(), keys, strict=True) if key in released]
@@ -110,7 +110,7 @@ def shared(rows, released):
 
 @given(rows=ROWS, parts=st.integers(1, 5), data=st.data())
 def test_cover_equals_the_reference(rows, parts, data):
-    """The sums are the same for all divisions of users into parts. Each share is rounded down."""
+    """The sums do not depend on the division of users into parts. Each share is rounded down."""
     every = [key for row in rows for key in keys_of_row(row, COLUMNS, TEXTS, ())]
     released = {key for key in every if data.draw(st.booleans())}
     users = {}
@@ -126,7 +126,7 @@ def test_cover_equals_the_reference(rows, parts, data):
 
 
 def farthest(pairs=300):
-    """Return the largest l2 change of all sums by one user, divided by the charged root of the number of columns."""
+    """Return the largest l2 change of all sums by one user, divided by the root of the number of columns."""
     rng, worst = np.random.default_rng(5), 0.0
     for _ in range(pairs):
         values = ["x", "y", None][: rng.integers(1, 4)]
@@ -145,8 +145,8 @@ def farthest(pairs=300):
     return worst
 
 
-def test_one_user_moves_cover_by_at_most_what_is_charged():
-    """One user changes the cover by at most the charge, and the worst pair attains this bound."""
+def test_one_user_changes_cover_by_at_most_the_charge():
+    """The worst pair of neighbours nearly attains the charge."""
     assert 0.99 < farthest() <= 1.0
 
 
@@ -156,8 +156,8 @@ def test_the_search_detects_users_who_count_for_each_row(monkeypatch):
     assert farthest(60) > 1.5
 
 
-def test_joining_without_escaping_is_detected(monkeypatch):
-    """In the broken variant, bars of values are not escaped, so two pairs have one token."""
+def test_values_without_escaping_are_detected(monkeypatch):
+    """In the broken variant, bars in values are not escaped, so two pairs have the same token."""
     rows = [{"u": 0, "a": "x|y", "b": "z", "n": 1, "t": ""}, {"u": 0, "a": "x", "b": "y|z", "n": 1, "t": ""}]
     assert len({token for token in corpus_of(rows).vocabulary.to_pylist() if token.startswith("4|")}) == 2
     monkeypatch.setattr(
@@ -178,15 +178,15 @@ def test_invalid_combinations_are_rejected(joint):
 
 
 def test_a_column_of_another_type_than_planned_is_rejected():
-    """A column of another type is rejected, because equal spellings of two types would be one key."""
+    """Otherwise, values of different types with the same spelling would be one key."""
     with pytest.raises(ColumnError, match="contains int32"):
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([1], pa.int32()), pa.array(["x"])])
     with pytest.raises(ColumnError, match="contains date32"):
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([datetime.date(2026, 1, 1)]), pa.array(["x"])])
 
 
-def test_tokens_of_lists_and_other_tokenizers_are_exported():
-    """The named tokenizer splits texts into words. The empty text has no words."""
+def test_texts_are_split_by_the_named_tokenizer():
+    """An empty text has no tokens."""
     keys = TypedKeys((KeyColumn("t", "string"),), ("t",))
     assert keys.tokens([pa.array(["Tea |, tea", None, ""])], "whitespace").to_pylist() == [
         ["0|Tea", "0|\\|,", "0|tea"],

@@ -1,4 +1,4 @@
-"""Fixtures that return releases to save and load."""
+"""Fixtures with releases for tests that save and load them."""
 
 from collections.abc import Callable
 
@@ -32,7 +32,7 @@ def release_of() -> Callable[..., Release]:
 
 @pytest.fixture
 def words(release_of: Callable[..., Release]) -> Release:
-    """Return a small release of words with a byte order that is not the alphabetical order."""
+    """Return a small release of words whose byte order is not alphabetical."""
     return release_of("Zoo", "milk", "tea", "été", "𝔘nicode")
 
 

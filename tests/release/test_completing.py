@@ -1,4 +1,4 @@
-"""`Release.complete` equals a naive search over tuples, and splits a prompt like the texts of the release."""
+"""`Release.complete` gives the results of a search over tuples, and splits prompts like the texts of the release."""
 
 import time
 
@@ -34,7 +34,7 @@ def through(grams, beginning):
 
 
 def naive_continuations(grams, tokens, begun, limit):
-    """Return the continuations that a search of all grams finds for every context, from the longest to the shortest."""
+    """Return the continuations of every context, from the longest to the shortest, found by a search of all grams."""
     found = []
     shortest = 0 if begun is not None or not tokens else 1
     for size in range(len(tokens), shortest - 1, -1):
@@ -45,8 +45,7 @@ def naive_continuations(grams, tokens, begun, limit):
 
         def key(token, context=context):
             ends = [(*context, token)[start:] for start in range(len(context) + 1)]
-            # The comparison ends at a beginning that no gram has, because `Completer` ranks shorter beginnings only
-            # until then.
+            # The comparison ends at the first beginning without grams, because `Completer` does not rank by the rest.
             counts = []
             for end in ends:
                 counts.append(-through(grams, end))
@@ -67,15 +66,15 @@ def downward_closed(grams):
 
 
 @given(GRAMS.map(downward_closed), st.lists(TOKENS, max_size=5), st.integers(1, 6))
-def test_the_result_equals_a_search_for_every_gram(grams, prompt, limit):
-    """If every part of a gram is released, contexts, order and counts equal the results of a search of all grams."""
+def test_completions_equal_those_of_a_search_of_all_grams(grams, prompt, limit):
+    """If every part of a gram is released, contexts, order and counts are the same."""
     found = release_of(grams).complete(prompt, limit)
     assert seen(found) == naive_continuations(grams, tuple(prompt), None, limit)
 
 
 @given(GRAMS, st.lists(TOKENS, max_size=5))
-def test_completions_work_if_parts_are_missing(grams, prompt):
-    """For any set of grams, continuations and contexts equal the results of the search, without repetition."""
+def test_completions_are_found_if_parts_of_grams_are_missing(grams, prompt):
+    """For any set of grams, continuations and contexts equal those of the search."""
     found = seen(release_of(grams).complete(prompt, 1000))
     expected = naive_continuations(grams, tuple(prompt), None, 1000)
     assert sorted(found) == sorted(expected)
@@ -83,8 +82,8 @@ def test_completions_work_if_parts_are_missing(grams, prompt):
 
 
 @given(GRAMS.map(downward_closed), st.lists(TOKENS, max_size=3), st.text("ab", max_size=2))
-def test_beginnings_are_completed(grams, before, begun):
-    """An unreleased last word is completed in the context of the words before it."""
+def test_unfinished_words_are_completed(grams, before, begun):
+    """If the last word was not released, it is completed in the context of the words before it."""
     begun = begun + "c"
     grams = grams | downward_closed({(*gram, begun + "x") for gram in sorted(grams)[:5]})
     found = release_of(grams).complete(" ".join([*before, begun]), 5)
@@ -108,23 +107,23 @@ PHRASES = {("thank", "you", "for"), ("thank", "you", "f"), ("you", "found"), ("x
         ("unheard", []),
     ],
 )
-def test_the_last_word_of_a_text_is_read(prompt, tokens):
+def test_the_last_word_of_a_prompt_may_be_unfinished(prompt, tokens):
     """A last word is a whole token if it was released in its context and a token follows it.
 
-    Otherwise, it can be unfinished.
+    Otherwise, it is treated as the beginning of a word.
     """
     assert [each.token for each in release_of(downward_closed(PHRASES)).complete(prompt)] == tokens
 
 
-def test_an_empty_prompt_completes_beginnings():
-    """An empty prompt returns the first tokens of grams. Tokens that begin more grams have precedence."""
+def test_an_empty_prompt_returns_first_tokens():
+    """Tokens that begin more grams are returned first."""
     found = release_of([("a",), ("b",), ("b", "a")]).complete("")
     assert seen(found) == [("b", (), 2), ("a", (), 1)]
     assert found[0].gram == ("b",)
 
 
 def test_an_empty_release_has_no_completions():
-    """The completions of an empty release are an empty list."""
+    """The result is an empty list."""
     assert release_of([]).complete("a") == []
 
 
@@ -142,12 +141,15 @@ def test_an_empty_release_has_no_completions():
     ],
 )
 def test_prompts_are_split_like_the_texts(reading, prompt, tokens):
-    """The recorded tokenizer of the release splits the prompt. Without a record, white space separates tokens."""
+    """The tokenizer that the release records splits the prompt.
+
+    Without a record, the prompt is split at white space.
+    """
     release = release_of([*((token,) for token in tokens), (*tokens, "next")], reading)
     assert release.complete(f"{prompt} ")[0].gram == (*tokens, "next")
 
 
-def test_a_word_with_an_apostrophe_may_grow():
+def test_a_word_with_an_apostrophe_may_be_unfinished():
     """A last word with either kind of apostrophe can be unfinished. An apostrophe at the end ends the word."""
     for text in ("I don't", "I don\u2019t"):
         assert cut_prompt(text, "words", ()) == (["i", "don't"], True)
@@ -155,7 +157,7 @@ def test_a_word_with_an_apostrophe_may_grow():
 
 
 def test_an_item_with_spaces_is_completed_as_a_whole():
-    """An item with white space is completed as a whole."""
+    """Items are not split at white space."""
     release = release_of([("New",), ("New York",), ("York",)], "items")
     assert [each.token for each in release.complete("New ")] == ["New York"]
     assert [each.token for each in release.complete("New")] == ["New", "New York"]
@@ -181,8 +183,8 @@ def test_invalid_numbers_of_rows_are_rejected(first):
         release_of([("a",)]).complete("a", first)
 
 
-def test_saving_keeps_the_reading(tmp_path):
-    """`save` keeps the name of the tokenizer, and writes no name if it is unknown."""
+def test_saved_releases_contain_the_name_of_the_tokenizer(tmp_path):
+    """If the tokenizer is unknown, no name is saved."""
     release_of([("a",)], "words").save(tmp_path / "known")
     release_of([("a",)]).save(tmp_path / "unknown")
     assert vp.load(tmp_path / "known").token_source == "words"
@@ -191,7 +193,7 @@ def test_saving_keeps_the_reading(tmp_path):
 
 
 def test_mechanisms_record_the_tokenizer_of_texts(tmp_path):
-    """`read` records the tokenizer, a saved corpus keeps it, and every kind of release has it."""
+    """`read` records the name of the tokenizer, and saved corpora and all kinds of releases contain it."""
     import re
 
     import polars as pl
@@ -211,8 +213,8 @@ def test_mechanisms_record_the_tokenizer_of_texts(tmp_path):
     assert read_engine(table, user="who", text="what", tokenizer=lambda texts: [[] for _ in texts]).token_source == ""
 
 
-def test_a_call_takes_little_time(capsys):
-    """A call on 100,000 phrases takes about 0.1 ms of processor time. The test fails at ten times the promised 1 ms."""
+def test_a_completion_takes_less_than_ten_milliseconds(capsys):
+    """A call on 100,000 phrases takes about 0.1 ms of processor time. The limit is ten times the documented 1 ms."""
     grams = {(f"w{i % 300}", f"w{i % 331}", f"w{i % 7}") for i in range(60_000)}
     grams |= {gram[:2] for gram in grams} | {gram[:1] for gram in grams}
     release = release_of(grams)

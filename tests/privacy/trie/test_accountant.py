@@ -1,4 +1,4 @@
-"""The accountant is never below the exhaustive computation, and at most one per cent above it."""
+"""The bound of the accountant is never below that of an exhaustive computation, and at most one per cent above it."""
 
 import math
 from fractions import Fraction
@@ -25,9 +25,9 @@ ONE_VOTE = [(0.2, 2), (0.3, 3), (0.5, 2), (0.5, 4), (0.8, 3)]
 
 
 def rotated(ballots):
-    """Return every ballot with every epsilon.
+    """Return test parameters for every ballot with every epsilon.
 
-    Each ballot has one epsilon that runs by default. All other epsilons are slow tests.
+    By default, each ballot runs with one epsilon. Tests with the other epsilons are slow.
     """
     return [
         pytest.param(ballot, epsilon, marks=[] if (place - number) % 3 == 0 else pytest.mark.slow)
@@ -39,7 +39,7 @@ def rotated(ballots):
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated([Ballot(*each) for each in ONE_VOTE]))
 def test_the_bound_for_one_word_agrees_with_exhaustive_search(ballot, epsilon, added):
-    """Over three rounds and all paths of users, the bound is above the worst path by at most one per cent."""
+    """Over three rounds and all numbers of users, the bound exceeds the worst case by at most one per cent."""
     most = 24
     exact = worst_one_word(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, "one", added, 1200)
@@ -50,7 +50,7 @@ def test_the_bound_for_one_word_agrees_with_exhaustive_search(ballot, epsilon, a
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated([Ballot(*each) for each in ONE_VOTE]))
 def test_the_bound_for_many_words_agrees_with_exhaustive_search(ballot, epsilon, added):
-    """Over three rounds, the bound is above all adversaries that see surviving prefixes, by at most one per cent."""
+    """Over three rounds, the bound exceeds the worst adversary who observes surviving prefixes by at most one per cent."""
     most = 24
     exact = worst_many_words(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, "many", added, 1200)
@@ -63,8 +63,8 @@ BALLOTS = [Ballot(0.5, 3, 0.2, 0.3), Ballot(0.7, 5, 0.05, 0.5), Ballot(0.3, 2, 0
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated(BALLOTS))
 @pytest.mark.parametrize(("words", "worst", "most"), [("one", worst_one_word, 22), ("many", worst_many_words, 16)])
-def test_the_bound_for_several_votes_covers_every_path(words, worst, most, ballot, epsilon, added):
-    """If a user may vote more than once, the bound covers every path of users in exact fractions."""
+def test_the_bound_for_several_votes_agrees_with_exhaustive_search(words, worst, most, ballot, epsilon, added):
+    """Users may vote more than once per round. The exhaustive search uses exact fractions for the votes."""
     exact = worst(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, words, added, 1200)
     assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7
@@ -72,8 +72,8 @@ def test_the_bound_for_several_votes_covers_every_path(words, worst, most, ballo
 
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.01, 0.99), st.integers(2, 60), st.floats(0.0, 0.9), st.floats(0.0, 0.9))
-def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate, theta, again, further):
-    """Even for many votes, tails are whole multiples of 2^-128 and decrease. The release uses exactly these numbers."""
+def test_numbers_of_votes_have_exactly_the_accounted_probabilities(rate, theta, again, further):
+    """Tails are decreasing multiples of 2^-128, and the release uses exactly these numbers."""
     tails = Ballot(rate, theta, again, further).tails
     bars = Rules(Ballot(rate, theta, again, further), 1).bars
     assert [Fraction(bar, 1 << 128) for bar in bars] == [Fraction(tail) for tail in tails]
@@ -88,7 +88,7 @@ def test_a_draw_has_each_number_of_votes_exactly_as_often_as_accounted_for(rate,
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.05, 0.95), st.integers(2, 12), st.floats(0.001, 0.9), st.floats(0.001, 0.9), st.integers(0, 60))
 def test_survival_with_several_votes_agrees_with_fractions(rate, theta, again, further, holders):
-    """The sums of votes and their complements have a relative error below 1e-10 in both tails."""
+    """The probabilities of survival and loss have a relative error below 1e-10."""
     ballot = Ballot(rate, theta, again, further)
     law = votes_law(holders, ballot)
     survived, lost = survival(ballot, np.array([holders]))
@@ -100,7 +100,7 @@ def test_survival_with_several_votes_agrees_with_fractions(rate, theta, again, f
     ("batch", "one", "many"), [(6269, 0.0395, 0.054), (11_941, 0.0825, 0.1115), (21_718, 0.1645, 0.2205)]
 )
 def test_the_parameters_of_the_paper_cost_less_than_published(batch, one, many):
-    """The parameters of the paper for epsilon 1, 2 and 4, at theta 12 and 10 rounds, cost about a thirtieth."""
+    """The paper states epsilon 1, 2 and 4 for theta 12 and 10 rounds, but the parameters cost about a twentieth of it."""
     rate = batch / USERS
     for epsilon, words in ((one, "one"), (many, "many")):
         assert trie_delta(epsilon, Ballot(rate, 12), 10, words) <= DELTA
@@ -121,14 +121,14 @@ def test_the_parameters_of_the_paper_cost_less_than_published(batch, one, many):
     ],
 )
 def test_epsilons_equal_known_values(epsilon, rate, theta, words):
-    """Epsilon agrees with an independent computation, to its stated digits."""
+    """The known values are from an independent computation with three digits."""
     assert trie_epsilon(DELTA, Ballot(rate, theta), 10, words) == pytest.approx(epsilon, abs=1.6e-3)
 
 
-def test_removing_a_user_with_one_word_is_within_epsilon():
-    """If epsilon > -ln(1 - s), no result is e^epsilon times as likely without the user.
+def test_removing_a_user_with_one_word_costs_no_delta_at_large_epsilon():
+    """If epsilon exceeds -ln(1 - s), no result is more than e^epsilon times as likely without the user.
 
-    For a smaller epsilon, a recursion applies.
+    For a smaller epsilon, a recursion gives delta.
     """
     corners = chances(Ballot(0.2, 16))
     assert direction_delta(0.2232, corners, 0.2, 10, "one", False, 400) == 0.0
@@ -156,7 +156,7 @@ def test_survival_agrees_with_fifty_digits(rate, theta, spare):
 )
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("added", [True, False])
-def test_skipping_points_is_safe_and_cheap(rate, theta, words, added, monkeypatch):
+def test_the_bound_from_corners_is_valid_and_close(rate, theta, words, added, monkeypatch):
     """The bound from corners is at least the bound from all points, and at most one and a half per cent above it."""
     epsilon = trie_epsilon_about(rate)
     thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
@@ -172,7 +172,7 @@ def trie_epsilon_about(rate):
 @settings(max_examples=40)
 @given(st.floats(0.001, 0.5), st.integers(2, 30))
 def test_corners_enclose_every_point(rate, theta):
-    """Every point is in the polygon, below all lines through neighbouring corners of its upper side."""
+    """Every point is below the upper side of the polygon, which connects adjacent corners."""
     p, _, q, _ = chances(Ballot(rate, theta))
     order = np.argsort(p, kind="stable")
     p, q = p[order], q[order]
@@ -185,15 +185,15 @@ def test_corners_enclose_every_point(rate, theta):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("words", ["one", "many"])
-def test_finer_grids_only_lower_the_bound(words):
-    """Every grid gives a safe bound, and the finest grid gives the smallest bound."""
+def test_the_finest_grid_gives_the_lowest_bound(words):
+    """The bound of every grid is valid."""
     values = [trie_delta(0.6, Ballot(0.15, 12), 8, words, nodes=nodes) for nodes in (60, 120, 240, 480, 960, 3840)]
     assert all(value >= values[-1] * (1 - 1e-6) for value in values)
     assert values[0] > values[-1]
 
 
-def test_a_single_user_is_found_with_the_probability_of_theta_coins():
-    """With theta - 1 other users, sampling all theta users reveals the user. No epsilon covers this event."""
+def test_a_single_user_is_revealed_with_the_probability_of_theta_coins():
+    """With theta - 1 other users, the user is revealed if all theta users are sampled. No epsilon covers this event."""
     assert trie_delta(50, Ballot(0.5, 10), 1) == pytest.approx(0.5**10, rel=1e-6)
     assert survives(10, Ballot(0.5, 10)) == 0.5**10
 

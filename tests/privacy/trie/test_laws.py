@@ -1,4 +1,4 @@
-"""Over all samples and choices, the real client and server satisfy the guarantee, and mutants violate it."""
+"""Exact distributions show that the real client and server satisfy the guarantee, and that mutants violate it."""
 
 import math
 import random
@@ -33,7 +33,7 @@ def neighbours(rng, rules, alphabet="ab"):
 
 
 def worst_ratio(rules, cases, says=honest, seed=0):
-    """Return the largest ratio of exact delta to its bound over random neighbours, in both directions."""
+    """Return the largest ratio of the exact delta to its bound, over random neighbours and both directions."""
     rng = random.Random(seed)
     corners, worst = chances(rules.ballot), 0.0
     bounds = {
@@ -53,15 +53,15 @@ def worst_ratio(rules, cases, says=honest, seed=0):
 
 @pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), (0.6, 2), (0.5, 3)])
 @pytest.mark.parametrize("unit", [1, 2])
-def test_one_word_never_exceeds_the_accountant(rate, theta, unit):
-    """The exact distributions of random neighbours are below the bound, and the worst case is close to it."""
+def test_the_exact_delta_for_one_word_is_within_the_bound(rate, theta, unit):
+    """The exact delta of random neighbours is below the bound, and the worst case is close to it."""
     worst = worst_ratio(rules_of("one", rate, theta, rounds=3 if unit == 1 else 2, unit=unit), 12)
     assert 0.5 < worst <= 1 + 1e-9
 
 
 @pytest.mark.parametrize(("rate", "theta"), [(0.3, 2), pytest.param(0.6, 2, marks=pytest.mark.slow)])
-def test_many_words_never_exceed_the_accountant(rate, theta):
-    """The exact distributions are also below the bound if each round draws a new word."""
+def test_the_exact_delta_for_many_words_is_within_the_bound(rate, theta):
+    """The exact delta is also below the bound if users draw a new word in each round."""
     worst = worst_ratio(rules_of("many", rate, theta, rounds=3), 6)
     assert 0.2 < worst <= 1 + 1e-9
 
@@ -70,14 +70,14 @@ def test_many_words_never_exceed_the_accountant(rate, theta):
 @pytest.mark.parametrize(
     ("rate", "theta", "again", "further"), [(0.4, 2, 0.3, 0.0), pytest.param(0.5, 3, 0.2, 0.5, marks=pytest.mark.slow)]
 )
-def test_several_votes_never_exceed_the_accountant(words, least, rate, theta, again, further):
-    """For every number of votes of every user, the real client and server are below the bound and close to it."""
+def test_the_exact_delta_for_several_votes_is_within_the_bound(words, least, rate, theta, again, further):
+    """The distributions cover all numbers of votes of all users. The exact delta is below the bound and close to it."""
     worst = worst_ratio(rules_of(words, rate, theta, 2, again=again, further=further), 6)
     assert least < worst <= 1 + 1e-9
 
 
-def test_votes_repeated_more_often_than_accounted_are_detected():
-    """The accounting assumes 0.05 for each further vote, and the run uses 0.9, so one user is found far too often."""
+def test_more_votes_than_the_accountant_assumes_are_detected():
+    """The bound assumes probability 0.05 for each further vote. With 0.9, a single user is revealed too often."""
     run, claimed = rules_of("one", 0.5, 4, again=0.9, further=0.9), Ballot(0.5, 4, 0.05, 0.05)
     clients = [client_of(0, {("a",): 1}, run)]
     laws = [law_of(each, run, ballots(len(each), run.ballot)) for each in (clients, [])]
@@ -88,7 +88,7 @@ def test_votes_repeated_more_often_than_accounted_are_detected():
 
 
 def every_live_prefix(client: Client, trie, rules):
-    """Vote for all live prefixes of a client at once, as a broken client does."""
+    """Return the votes of a broken client, which votes for all its live prefixes at once."""
     votes = {
         prefix_after(word, rules.size(trie.rounds + 1))
         for word, _ in client.words
@@ -98,7 +98,7 @@ def every_live_prefix(client: Client, trie, rules):
 
 
 def test_a_client_that_votes_for_all_its_live_prefixes_is_detected():
-    """Four words at once cost about four times as much as one vote, far above the bound for many words."""
+    """Votes for four words at once cost far more than the bound for many words."""
     rules = rules_of("many", 0.3, 2, rounds=2)
     words = {(letter,): 1 for letter in "abcd"}
     others = [client_of(user, {(letter,): 1}, rules) for user, letter in enumerate("abcd")]
@@ -112,8 +112,8 @@ def test_a_client_that_votes_for_all_its_live_prefixes_is_detected():
     assert hockey_stick(*sound, math.exp(1.0)) <= trie_delta(1.0, rules.ballot, rules.rounds, "many")
 
 
-def test_a_fixed_batch_size_with_the_bernoulli_bound_is_detected():
-    """If two words have theta users each, one of them always grows in a batch of 2 theta - 1.
+def test_the_bernoulli_bound_does_not_cover_batches_of_a_fixed_size():
+    """In a batch of 2 theta - 1 users of two words, one of the words always has theta votes.
 
     With the user, each client in the batch has a word, so it is impossible that neither word grows. With an empty
     client instead, this has probability 9/35. For Bernoulli sampling at that rate, this direction costs nothing at
@@ -127,12 +127,12 @@ def test_a_fixed_batch_size_with_the_bernoulli_bound_is_detected():
     bound = direction_delta(1.0, chances(Ballot(rules.ballot.rate, 2)), rules.ballot.rate, 2, "one", False, 800)
     assert bound == 0.0
     assert hockey_stick(laws[1], laws[0], math.exp(1.0)) > 0.2
-    assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # no epsilon covers this event
+    assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # No epsilon covers this event.
 
 
 @pytest.mark.parametrize(("rate", "theta", "epsilon"), [(0.9, 3, 1.5), (0.5, 3, 0.3), (0.3, 3, 0.2)])
-def test_nodes_that_rejoin_are_within_the_bound(rate, theta, epsilon):
-    """The number of voters increases if a lost node votes in the next round. The bound must still be valid."""
+def test_the_bound_covers_lost_nodes_that_return(rate, theta, epsilon):
+    """The number of voters increases if a lost node votes again in a later round, but the bound is still valid."""
     lost = {1: {0, 1, 2}, 2: {0}}
     rules = rules_of("one", rate, theta, rounds=3)
 
@@ -146,8 +146,8 @@ def test_nodes_that_rejoin_are_within_the_bound(rate, theta, epsilon):
     assert hockey_stick(*laws, math.exp(epsilon)) > 0.02 * trie_delta(epsilon, rules.ballot, 3)
 
 
-def test_one_coin_for_several_users_is_detected():
-    """If users with one key share a coin, theta users survive with probability s^2 instead of s^theta."""
+def test_a_shared_coin_of_several_users_is_detected():
+    """If two of three users share a coin, a word of theta = 3 users survives with probability s^2 instead of s^3."""
     rules = rules_of("one", 0.3, 3, rounds=2)
     clients = [client_of(user, {("a",): 1}, rules) for user in range(3)]
     together = [
@@ -170,8 +170,8 @@ def test_a_threshold_that_is_one_too_low_is_detected():
 
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize(("rate", "theta", "again"), [pytest.param(0.3, 3, 0.0, marks=pytest.mark.slow), (0.4, 2, 0.3)])
-def test_a_person_who_is_two_users_needs_the_bound_for_two(words, rate, theta, again):
-    """Exact distributions for a difference of two users are below `group_delta` and exceed the bound for one user."""
+def test_a_person_with_two_user_ids_needs_the_bound_for_two_users(words, rate, theta, again):
+    """The exact delta for a difference of two users is within `group_delta` and exceeds the bound for one user."""
     rules, rng, worst = rules_of(words, rate, theta, again=again), random.Random(2), {1: 0.0, 2: 0.0}
     ran = (rules.ballot, rules.rounds, rules.words)
     bounds = {
@@ -191,10 +191,10 @@ def test_a_person_who_is_two_users_needs_the_bound_for_two(words, rate, theta, a
 
 
 @pytest.mark.parametrize("added", [0, 1, 2])
-def test_invented_votes_of_a_node_break_the_guarantee_of_other_users(added):
-    """Adding theta - 1 votes reveals a single user with the probability that the user is sampled, at any epsilon.
+def test_added_votes_of_a_node_break_the_guarantee_of_other_users(added):
+    """If a node adds theta - 1 votes, a single user is revealed whenever the user is sampled, at any epsilon.
 
-    The distribution of other results is unchanged. Therefore the guarantee requires that nodes do not add votes.
+    Therefore, the guarantee requires that nodes do not add votes.
     """
     rules = rules_of("one", 0.5, 3, rounds=1, again=0.1, further=0.1)
     secret, ballot = Prefix(("a",)), rules.ballot

@@ -1,4 +1,4 @@
-"""The theorem of the paper, its printed and its corrected corollary, its table, and its trade-off by a cut."""
+"""Tests of the paper's theorem, printed corollary, corrected corollary and table, and of a trade-off by a cut."""
 
 import math
 
@@ -28,9 +28,9 @@ USERS = 658_769
     [(1, 6269, 1.2126, 5224), (2, 11_941, 2.4529, 9951), (4, 21_718, 5.0355, 18_098)],
 )
 def test_corollary_2_does_not_follow_from_theorem_1(claimed, batch, by_theorem, corrected):
-    """By Theorem 1, batches of the printed corollary cost 1.21, 2.45 and 5.04.
+    """By Theorem 1, the batch sizes of the printed corollary have epsilon 1.21, 2.45 and 5.04 instead of 1, 2 and 4.
 
-    The corrected corollary gives the claims.
+    The batch sizes of the corrected corollary have the claimed epsilons.
     """
     assert math.floor(printed_rate(claimed, 10) * USERS) == batch
     assert theorem_epsilon(printed_rate(claimed, 10), 12, 10) == pytest.approx(by_theorem, abs=1e-3)
@@ -53,9 +53,9 @@ def test_table_1_is_reproduced(users, theta, one, ten):
 
 
 def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
-    """Epsilon 1 at delta 1/(100 n) gives theta 12 and needs about 2,700 users.
+    """At epsilon 1 and delta 1/(100 n), theta is 12 and a word needs about 2,700 users.
 
-    Exact accounting confirms these numbers.
+    By exact accounting, the plan also satisfies epsilon 0.05.
     """
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
@@ -66,7 +66,7 @@ def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
 
 
 def test_the_conditions_of_the_theorem_are_checked():
-    """The conditions of the theorem are equivalent to a smallest number of users."""
+    """The conditions of the theorem imply a minimum number of users."""
     assert least_users(0.5) == 10_000
     assert least_users(0.001) == 10**6
     assert theorem_epsilon(0.1, 10, 5) == math.inf
@@ -75,7 +75,7 @@ def test_the_conditions_of_the_theorem_are_checked():
 
 
 def test_simulated_batches_agree_with_the_published_probability():
-    """Proposition 1 agrees with 20,000 draws of batches (false alarm below 1e-9, 6.2 deviations)."""
+    """Proposition 1 agrees with 20,000 simulated batches (6.2 standard deviations, false alarm below 1e-9)."""
     rng = np.random.default_rng(11)
     runs, users, holders, batch, theta, rounds = 20_000, 500, 60, 80, 9, 2
     votes = rng.hypergeometric(holders, users - holders, batch, size=(runs, rounds))

@@ -1,4 +1,4 @@
-"""The plan needs the smallest number of users, stays within its budget, and is found quickly."""
+"""Plans of heavy hitters need the smallest number of users and are within their budget."""
 
 import math
 
@@ -27,7 +27,7 @@ DELTA = 1 / 65_876_900
     ],
 )
 def test_the_plan_needs_at_most_the_best_known_number_of_users(epsilon, words, rate, theta, holders):
-    """The best result of a coarse search is valid and needs the known number of users. The plan does not need more."""
+    """The best known numbers are from a coarse search and are valid. The plan does not need more users."""
     assert trie_delta(epsilon, Ballot(rate, theta), 10, words) <= DELTA
     assert voters_needed(0.9, Ballot(rate, theta), 10) == holders
     found = best_sampling(Budget(epsilon, DELTA), 10, words, "one")
@@ -44,8 +44,8 @@ def test_the_plan_needs_at_most_the_best_known_number_of_users(epsilon, words, r
         pytest.param(0.05, 1e-8, 5, marks=pytest.mark.slow),
     ],
 )
-def test_no_nearby_threshold_is_better(words, epsilon, delta, rounds):
-    """The plan is compared with a search over thresholds, each with the largest rate on a grid of two per cent."""
+def test_no_nearby_threshold_needs_fewer_users(words, epsilon, delta, rounds):
+    """The plan is compared with nearby thresholds, each with the largest valid rate on a grid of two per cent."""
     found = best_sampling(Budget(epsilon, delta), rounds, words, "one")
     ours = voters_needed(0.9, found.ballot, rounds)
     for theta in range(max(2, found.ballot.theta - 6), found.ballot.theta + 8, 2):
@@ -67,9 +67,9 @@ def test_no_nearby_threshold_is_better(words, epsilon, delta, rounds):
     ],
 )
 def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
-    """Several votes need far fewer users, by certified numbers at full length.
+    """With several votes per user, a word needs at least 13 % fewer users than with single votes.
 
-    At epsilon 1, four rounds need 40 % fewer users than ten single-vote rounds (117).
+    At epsilon 1, four rounds need 40 % fewer users than ten rounds with single votes (117).
     """
     found = best_sampling(Budget(epsilon, DELTA), rounds, words)
     assert found.delta == trie_delta(epsilon, found.ballot, rounds, words) <= DELTA
@@ -79,11 +79,11 @@ def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
 
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 95), (2, 66), (4, 60)])
-def test_no_rounds_need_fewer_users_than_the_bound(epsilon, least):
-    """With single votes, no number of rounds needs fewer users than the bound of docs/privacy/heavy-hitters.md.
+def test_one_round_needs_at_least_the_bound_of_users(epsilon, least):
+    """With single votes, no plan needs fewer users than the bound in docs/privacy/heavy-hitters.md.
 
-    Each threshold has the largest rate that one round may have. Delta is a maximum over numbers of users. If too few
-    numbers are checked, delta is too small, and this can only lower the bound.
+    For each threshold, the test uses the largest rate that is valid for one round. Delta is a maximum over numbers of
+    users, so if the test omits a number, the bound can only be lower.
     """
     holders, best = np.arange(1200), 10**6
     for theta in range(2, 60):
@@ -101,8 +101,8 @@ def test_no_rounds_need_fewer_users_than_the_bound(epsilon, least):
 
 
 @pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), pytest.param(0.3, 24, marks=pytest.mark.slow)])
-def test_every_reasonable_budget_is_met(epsilon, rounds):
-    """For small and large budgets with few and many rounds, there is a plan within the budget."""
+def test_small_and_large_budgets_can_be_planned(epsilon, rounds):
+    """The plans with few and with many rounds are within the budget."""
     found = best_sampling(Budget(epsilon, 1e-7), rounds, "many")
     assert 0 < found.delta <= 1e-7
     assert 0 < found.ballot.rate < 1
@@ -116,7 +116,7 @@ def test_unreachable_targets_are_rejected(delta, rounds, word):
 
 
 def test_discovery_is_a_binomial_tail_to_the_power_of_rounds():
-    """The probability equals the sum for small numbers, and the number of users is the smallest sufficient number."""
+    """The number of users needed is the smallest number with the requested probability."""
     tail = sum(math.comb(12, i) * 0.3**i * 0.7 ** (12 - i) for i in range(4, 13))
     assert discovery_rate(12, Ballot(0.3, 4), 5) == pytest.approx(tail**5, rel=1e-12)
     assert discovery_rate(3, Ballot(0.3, 4), 5) == 0.0
