@@ -57,7 +57,7 @@ def gaussian_delta(epsilon, mu):
 
 
 def both_ways(epsilon, hit, mu):
-    """Return the delta if a novel item is released with probability `hit`, and a Gaussian is shifted by mu otherwise."""
+    """Return the delta if a novel item is released with probability `hit`, or else a Gaussian is shifted by mu."""
     epsilon, log_none = mp.mpf(epsilon), mp.log1p(-hit)
     forward = hit + (1 - hit) * gaussian_delta(epsilon - log_none, mu)
     return max(forward, gaussian_delta(epsilon + log_none, mu))

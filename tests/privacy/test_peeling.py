@@ -166,7 +166,7 @@ def test_rankings_show_at_most_the_claimed_epsilon(factor, caught):
 
 
 def test_large_errors_of_the_ranking_are_as_rare_as_computed():
-    """With 100 counts and 10 picks, errors are larger than the bound in at most a tenth of trials (false alarm 1e-9)."""
+    """With 100 counts and 10 picks, at most a tenth of trials exceed the error bound (false alarm 1e-9)."""
     rng, rate, trials = np.random.default_rng(4), 0.2, 2_000
     counts = np.sort(rng.integers(0, 100, 100))
     far = behind(10, 100, rate, 0.9)

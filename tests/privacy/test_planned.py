@@ -48,7 +48,7 @@ PLANS = {
 
 
 def changed(plan):
-    """Yield copies made by `dataclasses.replace`, which are unchanged, have another budget, or have one number halved."""
+    """Yield copies by `dataclasses.replace`, which are unchanged, have another budget, or have one number halved."""
     yield replace(plan)
     yield replace(plan, budget=vp.Budget(0.01, plan.budget.delta))
     for each in fields(plan):

@@ -94,7 +94,7 @@ def test_draws_of_texts_depend_on_all_bytes_and_the_length(key, texts):
 
 
 def test_similar_texts_share_no_bits():
-    """The cases are empty texts, texts that end with zeros, and lengths near the block size (false alarm below 1e-30)."""
+    """The cases are empty texts, trailing zeros, and lengths near the block size (false alarm below 1e-30)."""
     texts = [b"", b"\0", b"\0\0", b"a", b"a\0", b"a" * 14, b"a" * 15, b"a" * 16, b"a" * 15 + b"\0", b"a" * 2**20]
     texts += [b"a" * 14 + bytes([14]), bytes(15), bytes(16), b"\0" * 14]
     assert len({tuple(row) for row in text_draws(Secret.fresh(), texts).tolist()}) == len(texts)

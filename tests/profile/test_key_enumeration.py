@@ -33,9 +33,7 @@ def level_at(noise, users, uniform):
 
 @cache
 def law(noise, users):
-    """Return the exact probability of each level of a key by bisection, because levels decrease with the uniform
-    number.
-    """
+    """Return the exact probability of each level of a key, by bisection of the uniform number."""
     if users == 0:
         return {0: Fraction(1)}
     found, begin = {}, 0

@@ -129,9 +129,7 @@ def test_the_table_has_the_probabilities_of_the_noise(name):
 
 
 def test_spread_and_bound_equal_those_of_a_sample():
-    """The standard deviation agrees with 200,000 draws to 2 percent, and the bound is the smallest that covers 95
-    percent.
-    """
+    """The standard deviation is within 2 percent, and the bound is the smallest that covers 95 percent."""
     noise, _ = NOISES["1, 1e-07"]
     words = np.random.default_rng(3).integers(0, 2**64, (200_000, 2), np.uint64, endpoint=False)
     z = key_levels(noise, np.full(len(words), 1000), words) + noise.reach - 1 - 1000

@@ -36,9 +36,7 @@ def released(rounds, corpus, candidates, secret):
 
 @pytest.mark.parametrize(("square", "limit", "number"), [(0.4, 100, 10**6), (2.0, 400, 50), (0.05, 102_400, 10**8)])
 def test_the_rounds_spend_at_most_their_planned_mu(square, limit, number):
-    """The noise spends at least 99.9 percent of the planned mu^2, and the expected number of spurious candidates is
-    0.5.
-    """
+    """The noise spends at least 99.9 percent of it, and the expected number of spurious candidates is 0.5."""
     rounds = plan_known(square, limit, number, 0.5)
     spent = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds)
     assert 0.999 * square < spent <= square
@@ -110,7 +108,7 @@ def recorded(monkeypatch, rounds, corpus, candidates, secret):
 
 
 def farthest(monkeypatch, cases, rounds):
-    """Return the largest squared change by one user, in units of sigma, and whether the same candidates receive noise."""
+    """Return the largest squared change by one user, in sigma, and whether the same candidates receive noise."""
     worst, same, rng = 0.0, True, np.random.default_rng(7)
     for case in range(cases):
         size = int(rng.integers(1, 9))
@@ -147,9 +145,7 @@ def test_one_user_changes_weights_by_at_most_the_charge(monkeypatch):
 
 
 def test_the_search_detects_noise_on_only_candidates_with_users(monkeypatch):
-    """In this broken variant, candidates without users receive no noise, which would reveal the only user of a
-    candidate.
-    """
+    """In this broken variant, candidates without users receive no noise, so a single user would be revealed."""
     monkeypatch.setattr(
         AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)
     )

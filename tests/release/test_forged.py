@@ -1,4 +1,4 @@
-"""Loading, showing and verifying forged folders raise a clean error within a bounded time."""
+"""Tests of forged folders. Loading, showing and verifying them raises a Voxpop error within a bounded time."""
 
 import json
 import os
@@ -22,7 +22,7 @@ OPTIONS = vp.ReadOptions(progress=False)
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
-    """Save one result of each kind that can be loaded."""
+    """Return a folder with one result of each kind that can be loaded."""
     folder = tmp_path_factory.mktemp("originals")
     table = pl.DataFrame({"who": range(1500), "a": ["x", "y", "z"] * 500, "s": [["p", "q"]] * 1500})
     corpus = vp.read(table, user="who", items="a", options=OPTIONS)
@@ -75,7 +75,7 @@ CONTENTS = {
 @pytest.mark.parametrize("content", CONTENTS)
 @pytest.mark.parametrize("record", RECORDS)
 def test_invalid_records_are_rejected(folder, record, content):
-    """Deep nesting, repeated names, numbers that are not finite and other JSON raise an error of voxpop."""
+    """Deep nesting, repeated names, infinite numbers and other unexpected JSON raise an `InputError`."""
     path = folder / record
     path.write_bytes(CONTENTS[content](path.read_bytes()))
     with pytest.raises(InputError):
@@ -97,7 +97,7 @@ LOADED = {
 
 @pytest.fixture
 def alarm():
-    """Fail after minutes instead of waiting forever."""
+    """Fail after four minutes instead of waiting forever."""
 
     def late(*_):
         raise AssertionError("it waits for a pipe, or reads a device")
@@ -128,8 +128,8 @@ def test_pipes_and_devices_are_not_read(folder, place, kind):
         LOADED["counts" if "counts" in place else place.split("/")[0]](folder)
 
 
-def test_an_expression_of_a_folder_runs_only_for_completions_and_briefly(folder, monkeypatch):
-    """Loading, showing and verifying compile no expression. A completion stops the expression after a few seconds."""
+def test_a_saved_regular_expression_runs_only_for_completions_with_a_time_limit(folder, monkeypatch):
+    """Loading and showing do not compile the expression. A completion stops it after a few seconds."""
     from voxpop.reading import one_text
 
     path = folder / "release" / "release.json"
@@ -167,7 +167,7 @@ def test_a_small_file_with_too_many_rows_is_rejected(folder):
 
 @pytest.mark.parametrize("guarantee", [None, {"epsilon": 1, "delta": "x"}, {"epsilon": 1, "delta": 0, "spend": [1]}])
 def test_counts_without_a_readable_guarantee_are_rejected(folder, guarantee):
-    """The counts of a release are part of its total, so loading the release detects that they are damaged."""
+    """The counts are part of the total guarantee, so loading the release also detects that the counts are damaged."""
     record = folder / "release/counts.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"guarantee": guarantee}))
     for call in (vp.load, verify, lambda each: vp.load(each, vp.Counts)):

@@ -1,4 +1,4 @@
-"""The scripts of the report, which Node runs, return the same values as the corresponding Python code."""
+"""The scripts of the report return the same values as the corresponding Python code. The tests run them with Node."""
 
 import io
 import json
@@ -53,8 +53,8 @@ def run(script, data):
 
 
 @pytest.mark.parametrize("reading", ["words", "whitespace", "characters", ""])
-def test_prompts_are_tokenized_the_same_everywhere(reading):
-    """The tokenizers in Python and JavaScript return the same tokens, and agree on whether the last token may grow."""
+def test_prompts_have_the_same_tokens_in_python_and_javascript(reading):
+    """The tokenizers also agree on whether the last token may be unfinished."""
     body = "console.log(JSON.stringify(DATA.map((text) => cutPrompt(text, %s, new Map()))));"
     found = run(scripts(("cutting",)) + body % json.dumps(reading), TEXTS)
     wanted = [cut_prompt(text, reading, {}) for text in TEXTS]
@@ -63,7 +63,7 @@ def test_prompts_are_tokenized_the_same_everywhere(reading):
         assert [each.tokens for each in wanted] == [Cutter(reading)(text) for text in TEXTS]
 
 
-def test_completions_are_the_same_everywhere():
+def test_completions_are_the_same_in_python_and_javascript():
     """The page unpacks its grams and returns the same continuations as `Release.complete`."""
     rows = sorted((gram.split() for gram in GRAMS), key=lambda gram: (len(gram), [token.encode() for token in gram]))
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
@@ -83,13 +83,13 @@ def test_completions_are_the_same_everywhere():
 
 
 @pytest.mark.parametrize(("word", "named"), [("今天", True), ("ไทย", True), ("été", False)])
-def test_the_page_names_the_dictionaries_of_the_browser(word, named):
-    """The page of a release with words from a dictionary mentions that browsers use different dictionaries."""
+def test_the_page_mentions_the_dictionaries_of_the_browser(word, named):
+    """If a dictionary separated the words of a release, the page mentions that browsers may use other dictionaries."""
     release = vp.Release(table_of_lists([[word]]), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
     assert ("dictionaries of this browser" in release.report().html) == named
 
 
-def test_composite_keys_have_a_column_each():
+def test_each_part_of_a_key_has_a_column():
     """The page and its CSV file have a column for each part of a key, even if values contain bars and backslashes."""
     table = pl.DataFrame(
         {"a|b": ["x|y", "\\", "", "|\\|"] * 800, "day": ["7", "é", "\\|", ""] * 800, "who": range(3200)}
@@ -111,8 +111,8 @@ def test_composite_keys_have_a_column_each():
     assert [tuple(row) for row in reader(io.StringIO(csv, newline=""))] == [("a|b", "day"), *keys.to_list()]
 
 
-def test_a_key_of_one_column_is_one_column():
-    """The page shows a key of one column in one cell, without a completer."""
+def test_a_key_of_one_column_is_shown_in_one_cell():
+    """The page of keys has no completer."""
     table = pl.DataFrame({"shop": [7] * 3000, "who": range(3000)})
     page = (
         vp.Items(max_items_per_user=1)
@@ -128,7 +128,7 @@ def test_a_key_of_one_column_is_one_column():
     ("size", "first"), [(3, "word0 · word1 · word2"), (1000, "300 of 1,000, evenly spaced: word0 · word3 ")]
 )
 def test_the_printed_page_contains_grams(size, first):
-    """The printed page contains at most 300 grams of the list, as text nodes with escapes."""
+    """The printed page contains at most 300 grams of the list, with control characters escaped."""
     fake = """
     class Node { constructor() { this.parts = []; } append(each) { this.parts.push(each); }
       replaceChildren(...parts) { this.parts = parts; }

@@ -36,16 +36,16 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_a_plan_is_displayed_as_it_prints(name):
-    """The end of a cell, `repr(plan)` and `print(plan)` show the same text, without the address of an object."""
+def test_a_plan_has_the_same_text_in_a_notebook_and_in_print(name):
+    """The output of a cell, `repr(plan)` and `print(plan)` have the same text, without the address of an object."""
     plan = PLANS[name]()
     assert repr(plan) == str(plan)
     assert "object at 0x" not in repr(plan)
     assert text_of(plan._repr_html_()) == str(plan)
 
 
-def test_counts_show_their_plan_and_their_numbers():
-    """The largest counts and the guarantee with the release are shown. The plan looks the same as with `print`."""
+def test_counts_are_displayed_with_their_guarantee():
+    """The output contains the largest counts and the total guarantee of counts and release."""
     posts = corpus()
     words = vp.Items().release(posts, BUDGET)
     counts = words.count(posts, vp.Budget(4, 1e-7))
@@ -57,7 +57,7 @@ def test_counts_show_their_plan_and_their_numbers():
 
 
 def test_a_ranking_shows_its_order():
-    """A ranking shows its places and grams, and the guarantee of the ranking and the release together."""
+    """The output contains places, grams, and the total guarantee of ranking and release."""
     posts = corpus()
     words = vp.Items().release(posts, BUDGET)
     ranking = words.top(posts, vp.Budget(1, 1e-7), k=2)
@@ -68,15 +68,15 @@ def test_a_ranking_shows_its_order():
 
 
 def test_a_corpus_displays_no_private_data():
-    """A notebook displays two corpora with different words and numbers of users in the same way."""
+    """Two corpora with different words and numbers of users are displayed in the same way."""
     few = vp.read(pl.DataFrame({"who": [1], "what": ["secret"]}), user="who", text="what")
     assert few._repr_html_() == corpus()._repr_html_()
     assert "secret" not in few._repr_html_()
     assert not re.search(r"\d", text_of(few._repr_html_()))
 
 
-def test_a_release_shows_its_guarantee_and_words_first():
-    """A release shows markup in items as text, blanks in quotes and a caution about a large epsilon."""
+def test_a_release_is_displayed_safely_with_words_first():
+    """Markup is escaped, blanks are quoted, and the output contains the guarantee and a caution about epsilon."""
     table = pl.DataFrame({"who": range(7000), "what": HOSTILE * 1000})
     items = vp.Items().release(vp.read(table, user="who", items="what"), vp.Budget(8, 1e-7))
     shown = items._repr_html_()
@@ -90,7 +90,7 @@ def test_a_release_shows_its_guarantee_and_words_first():
 
 
 def test_a_release_of_many_phrases_shows_some_of_each_length():
-    """A release of phrases shows some grams of each length, beginning with words."""
+    """The output contains, for example, phrases of three words."""
     said = ["thank you very much", "see you tomorrow", "good morning to all"] * 1000
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": said}), user="who", text="what")
     phrases = vp.NGrams(max_length=3).release(posts, vp.Budget(4, 1e-7))
@@ -99,7 +99,7 @@ def test_a_release_of_many_phrases_shows_some_of_each_length():
 
 
 def test_a_model_shows_noisy_counts():
-    """A model shows its first grams, with a dot for the end of a sequence."""
+    """The output contains the first grams of the model, with a dot for the end of a sequence."""
     visits = pl.DataFrame({"who": range(2000), "pages": [["home", "news"], ["home"]] * 1000})
     model = vp.Sequences(alphabet=["home", "news"], max_length=4).release(
         vp.read(visits, user="who", sequence="pages"), vp.Budget(2)
@@ -109,8 +109,8 @@ def test_a_model_shows_noisy_counts():
     assert "A dot is the end of a sequence" in said
 
 
-def test_a_guarantee_displays_its_meaning():
-    """A guarantee shows its statement, its meaning and its cautions."""
+def test_a_guarantee_is_displayed_with_its_meaning():
+    """The output contains the epsilon and delta, their meaning, and cautions."""
     said = text_of(vp.Guarantee(50, 1e-2)._repr_html_())
     assert "(50, 0.01)-DP" in said
     assert "Adding or removing all rows of one user" in said
@@ -119,7 +119,7 @@ def test_a_guarantee_displays_its_meaning():
 
 
 def test_grams_are_printed_safely_and_words_first():
-    """Control characters are escaped and blanks quoted. Letters sort before digits, and digits before other signs."""
+    """Control characters are escaped and blanks are quoted. Letters precede digits, and digits precede other signs."""
     assert printable(("a\x1b[31m", " ", "")) == "a\\x1b[31m ' ' ''"
     assert words_first([("'",), ("1",), ("a",), ("é",)]) == [("a",), ("é",), ("1",), ("'",)]
 
@@ -153,7 +153,7 @@ def shown_of(release, monkeypatch):
 
 
 def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
-    """In a notebook, a release displays a line with the number of rounds or lengths. Elsewhere it displays nothing."""
+    """In a notebook, a release displays a line with the number of rounds or lengths. Elsewhere, it displays nothing."""
     posts, sink = corpus(), Notebook()
     monkeypatch.setattr(sys, "stderr", sink)
     vp.Items().release(posts, BUDGET)
@@ -180,8 +180,8 @@ def test_sequences_show_their_lengths(monkeypatch, lengths):
     assert re.fullmatch(r"releasing: .+ lengths", line)
 
 
-def test_quick_work_displays_no_progress(monkeypatch):
-    """Work of less than half a second displays no progress, so short cells have no extra output."""
+def test_short_computations_display_no_progress(monkeypatch):
+    """Computations of less than half a second display no progress, so short cells have no extra output."""
     sink = Notebook()
     monkeypatch.setattr(sys, "stderr", sink)
     shown = in_notebook(monkeypatch)
@@ -210,7 +210,7 @@ vp.NGrams(max_length=2).release(visits, vp.Budget(4, 1e-7)).report()
 def test_a_notebook_shows_the_report():
     """A real notebook has one updated line of progress, nothing on standard error, and plans and reports as HTML.
 
-    The plan has a fixed-width font. The reports contain their charts.
+    The plan has a fixed-width font, and the reports contain their charts.
     """
     nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: pip install --group docs")
     nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed: pip install --group docs")

@@ -1,4 +1,4 @@
-"""Public queries depend only on the release. The results of private queries are exact and marked."""
+"""Tests of queries. Public queries depend only on the release, and private results are marked."""
 
 import datetime
 import re
@@ -44,8 +44,8 @@ def grams_of(user, length):
 
 
 @given(documents, st.sets(st.lists(st.sampled_from("abcd"), min_size=1, max_size=3).map(tuple), min_size=1))
-def test_grams_are_counted_as_in_plain_python(users, listed):
-    """The users of all grams and of listed grams, and the occurrences, equal counts with dictionaries."""
+def test_counts_of_users_and_occurrences_equal_those_of_plain_python(users, listed):
+    """The numbers are compared for all grams and for listed grams."""
     held = corpus_of(users)
     names = {word: number for number, word in enumerate(held.vocabulary.to_pylist())}
     by_length = {}
@@ -65,8 +65,8 @@ def test_grams_are_counted_as_in_plain_python(users, listed):
         assert users_of(held, gram) == sum(gram in grams_of(user, len(gram)) for user in users)
 
 
-def test_the_explanation_shows_how_an_item_was_read(words):
-    """An explanation contains the tokens in the normal form of the tokenizer."""
+def test_an_explanation_contains_the_tokens_of_an_item(words):
+    """The tokens are in the normal form of the tokenizer."""
     found = words.explain("Apt-GET")
     assert (found.tokens, found.released) == (("apt", "get"), False)
     assert "Released alone: apt, get." in str(found)
@@ -77,16 +77,16 @@ def test_the_explanation_shows_how_an_item_was_read(words):
     assert "finds no token" in str(nothing)
 
 
-def test_similar_items_are_named(words):
-    """For a missing item, released items that differ only in accents, case or punctuation are named."""
+def test_an_explanation_lists_similar_released_items(words):
+    """For a missing item, it lists released items that differ only in accents, case or punctuation."""
     assert words.explain(["Cafe"]).similar == (("café",),)
     assert words.explain("cafe").similar == (("café",),)
     assert words.explain("zsh").similar == ()
     assert words.explain("apt").similar == ()
 
 
-def test_a_phrase_needs_its_parts(phrases):
-    """Explanations of missing phrases name the first part that was not released, and the longest length of the plan."""
+def test_an_explanation_names_the_missing_part_of_a_phrase(phrases):
+    """It also recommends a larger `max_length` for longer phrases."""
     assert phrases.explain("get it").released
     assert "nobody" not in str(phrases.explain("get it"))
     assert "expected to have no user (max_spurious_share)" in str(phrases.explain("get it"))
@@ -97,7 +97,7 @@ def test_a_phrase_needs_its_parts(phrases):
 
 
 def test_users_needed_equal_the_numbers_of_the_plan(words, phrases, tmp_path):
-    """The numbers of users needed equal the plan's, even for a saved release, which computes its plan again."""
+    """The numbers of users needed equal those of the plan, even for a saved release, whose plan is computed again."""
     plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
     words.save(tmp_path / "words")
@@ -108,8 +108,8 @@ def test_users_needed_equal_the_numbers_of_the_plan(words, phrases, tmp_path):
     assert phrases.explain("a b").needed[0]["users_50"] == plan.users_needed(0.5, length=2, per_user=1)
 
 
-def test_votes_and_their_limits_are_explained(said):
-    """Heavy hitters explain the length, the one vote of each user and the excluded words."""
+def test_explanations_of_heavy_hitters_describe_votes(said):
+    """They mention the length of the word, the one vote of each user, and the excluded words."""
     found = vp.HeavyHitters(max_length=4, exclude=["tea"]).release(said, BUDGET)
     text = str(found.explain("long"))
     assert "has 4 characters and an end mark" in text
@@ -119,14 +119,14 @@ def test_votes_and_their_limits_are_explained(said):
 
 
 def test_a_minimum_of_users_is_explained(said):
-    """The explanation contains the number of users that the plan requires."""
+    """The explanation contains `min_users`."""
     release = vp.Items(max_items_per_user=20, min_users=50).release(said, BUDGET)
     assert "fewer than 50 users have (min_users)" in str(release.explain("zsh"))
 
 
 @pytest.mark.parametrize("given_as", [("NL", datetime.date(2026, 11, 22)), ("NL", "2026-11-22")])
 def test_keys_are_explained_as_values_or_as_texts(given_as):
-    """A key is given as a value of its columns, or spelled as on a command line."""
+    """A key may be given as the values of its columns, or with values spelled as on the command line."""
     table = pl.DataFrame({"who": range(2000), "country": "NL", "day": datetime.date(2026, 11, 22)})
     release = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["country", "day"]), BUDGET)
     assert release.explain(given_as).released
@@ -147,7 +147,7 @@ def test_plans_of_other_classes_are_explained_without_numbers(release_of):
 def test_an_explanation_contains_private_numbers_only_on_request(words, said):
     """With the corpus, an explanation contains the number of users.
 
-    This number is marked as private, and rounded unless exact numbers are requested.
+    This number is marked as private. It is rounded unless exact numbers are requested.
     """
     assert "PRIVATE" not in str(words.explain("apt"))
     assert "private" not in words.explain("apt").to_dict()
@@ -163,7 +163,7 @@ def test_an_explanation_contains_private_numbers_only_on_request(words, said):
 
 
 def test_a_summary_is_private_and_rounded(said):
-    """The summary is marked, rounds its numbers, and shows tokens only on request."""
+    """The summary is marked as private. It contains exact numbers and tokens only on request."""
     text = str(said.summary())
     assert text.startswith(PRIVATE)
     assert "about 3,000" in text
@@ -179,9 +179,9 @@ def test_a_summary_is_private_and_rounded(said):
 
 
 def test_a_summary_of_items_and_of_empty_data():
-    """The summary of items has no figures about texts.
+    """A summary of items has no figures about texts.
 
-    A token with the name of a figure does not replace it. An empty table also has a summary.
+    A token with the same name as a figure does not replace the figure. An empty table also has a summary.
     """
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)
@@ -194,7 +194,7 @@ def test_a_summary_of_items_and_of_empty_data():
 
 
 def test_settings_are_compared_without_data():
-    """The comparison has a row with the numbers of the plans for each setting, budget, length and number of items."""
+    """The comparison has a row for each setting, budget, length and number of items, with numbers of the plans."""
     budgets = [vp.Budget(1, 1e-7), vp.Budget(2, 1e-7)]
     found = vp.compare(
         {"few": vp.Items(max_items_per_user=20), "two": vp.NGrams(max_length=2, max_phrases_per_user=20)}, budgets
@@ -208,7 +208,7 @@ def test_settings_are_compared_without_data():
 
 
 def test_releases_are_compared_by_their_items(release_of):
-    """Each pair of releases has a row with the items in both."""
+    """Each pair of releases has a row with the number of common items."""
     found = vp.compare({"one": release_of("a", "b"), "two": release_of("b", "c", "d"), "none": release_of()})
     assert found.select("first", "second", "both", "share").rows() == [
         ("one", "two", 1, 0.25),
@@ -217,8 +217,8 @@ def test_releases_are_compared_by_their_items(release_of):
     ]
 
 
-def test_errors_of_invalid_comparisons_name_the_next_step(release_of):
-    """Mixed, missing and unsuitable arguments are errors."""
+def test_invalid_comparisons_are_rejected(release_of):
+    """Mixed, missing and unsuitable arguments raise errors that contain the next step."""
     for wrong, budgets, message in (
         ([], None, "must not be empty"),
         ("text", None, "must not be empty"),
@@ -250,7 +250,7 @@ def test_an_evaluation_counts_frequent_items_and_coverage(said, words):
 
 
 def test_counts_and_rankings_are_evaluated(said, words):
-    """The errors of counts agree with their standard error, and in this case the first places are correct."""
+    """The errors of counts agree with their standard error, and the first places of this ranking are correct."""
     counts = words.count(said, vp.Budget(1, 1e-8), counted_in_full=10, seed=1)
     facts = vp.evaluate(counts, said).facts
     assert facts["counts"] == len(words)
@@ -270,15 +270,15 @@ def test_empty_results_are_evaluated(said, words):
 
 
 def test_other_results_are_not_evaluated(said):
-    """A result without an evaluation, and a number of users below 2, are errors."""
+    """An object that is not a result and a number of users below 2 raise errors."""
     with pytest.raises(InputError, match="must be one of Release"):
         vp.evaluate("words", said)
     with pytest.raises(InputError, match="`users` must be"):
         vp.evaluate(vp.Items(max_items_per_user=100).release(said, BUDGET), said, users=[1])
 
 
-def test_no_mechanism_reads_exact_figures():
-    """Releases are independent of the file with exact figures, which only queries of the owner import."""
+def test_no_mechanism_imports_exact_figures():
+    """Only queries of the data owner import the module with exact figures, so releases do not depend on it."""
     users = {
         path.name
         for path in Path(vp.__file__).parent.rglob("*.py")
@@ -289,7 +289,7 @@ def test_no_mechanism_reads_exact_figures():
 
 @pytest.mark.parametrize("wrong", [7, None, ["a", 1], b"apt"])
 def test_items_of_other_types_are_rejected(words, wrong):
-    """The error contains the allowed types, and the explanation of an empty item contains no limit."""
+    """The error lists the allowed types. The explanation of an empty item is also tested, and contains no limit."""
     with pytest.raises(InputError, match="`item` must be a text or a list of tokens"):
         words.explain(wrong)
     assert "limit" not in str(words.explain(""))

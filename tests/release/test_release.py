@@ -1,4 +1,4 @@
-"""`Release` contains a set of grams in canonical order and no other data."""
+"""Tests of `Release`, which contains a set of grams in canonical order and no other data."""
 
 import dataclasses
 
@@ -30,8 +30,8 @@ def table_of(rows):
     return pa.table({"gram": [list(row) for row in rows], "length": [len(row) for row in rows]}, schema=SCHEMA)
 
 
-def test_items_are_yielded_in_order(words):
-    """Iteration over a release of words yields words in the order of their bytes.
+def test_iteration_yields_words_in_order(words):
+    """Words are in the order of their bytes.
 
     `each_gram` yields tuples of one word.
     """
@@ -41,7 +41,7 @@ def test_items_are_yielded_in_order(words):
 
 
 def test_tuples_are_yielded_if_grams_were_requested():
-    """A release of grams yields tuples even if only single tokens were released. The type does not depend on data."""
+    """A release of grams yields tuples even if all grams have length 1, so the type does not depend on the data."""
     assert list(Release(table_of([("a",)]), PLAN, GUARANTEE)) == [("a",)]
 
 
@@ -63,8 +63,8 @@ def test_a_release_contains_only_released_values(words, gram):
     assert gram not in words
 
 
-def test_tables_have_the_promised_columns(words):
-    """The three kinds of table agree in columns, types and rows. Words are one column of strings."""
+def test_tables_have_the_documented_columns(words):
+    """The three kinds of tables have the same columns, types and rows. Words are a single column of strings."""
     frame = words.to_polars()
     assert frame.schema == {"word": pl.String}
     assert frame["word"].to_list() == words.to_pandas()["word"].tolist() == words.to_list()
@@ -92,8 +92,8 @@ def test_a_key_column_may_have_any_name(name, tmp_path):
     assert vp.load(tmp_path / "keys") == keys
 
 
-def test_key_columns_may_have_the_names_of_result_columns():
-    """No column of results hides a key column, even if the keys have both the usual and the second name."""
+def test_columns_of_results_do_not_hide_key_columns():
+    """This is true even if key columns have both the usual and the alternative name of a column of results."""
     for name in ("users", "place"):
         names = [name, f"noisy_{name}"]
         rows = pl.DataFrame({"who": range(400), **dict.fromkeys(names, [1, 2] * 200)})
@@ -112,8 +112,8 @@ def test_key_columns_may_have_the_names_of_result_columns():
     assert counted.column_names == ["users", "noisy_users", "noisy_noisy_users", "low", "high"]
 
 
-def test_files_of_words_and_phrases_are_plain(words, tmp_path):
-    """The saved table equals the table of `to_arrow`, and a table with other columns is not loaded."""
+def test_saved_tables_equal_the_tables_of_results(words, tmp_path):
+    """A file with other columns is rejected."""
     phrases = Release(words.grams, words.plan, words.guarantee)
     for number, each in enumerate((words, phrases)):
         folder = tmp_path / str(number)
@@ -125,12 +125,12 @@ def test_files_of_words_and_phrases_are_plain(words, tmp_path):
 
 
 def test_a_release_is_frozen(words):
-    """Setting a field of a release raises an error."""
+    """Assigning a field of a release raises an error."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         words.plan = None
 
 
-def test_repr_contains_number_and_guarantee(words, release_of):
+def test_repr_contains_the_size_and_the_guarantee(words, release_of):
     """The representation shows the size and the guarantee, but no grams."""
     assert repr(words) == "Release(5 items, (4, 1e-07)-DP, one user added or removed)"
     assert repr(release_of("tea")).startswith("Release(1 item,")
@@ -141,8 +141,8 @@ def test_repr_marks_a_seeded_release(release_of):
     assert "NOT PRIVATE" in repr(release_of("tea", private=False))
 
 
-def test_equality_compares_the_set_the_numbers_and_the_guarantee(words, release_of):
-    """Releases with the same grams, plan and guarantee are equal. A difference in any part makes them unequal."""
+def test_equal_releases_have_the_same_grams_plan_and_guarantee(words, release_of):
+    """A difference in any of them makes releases unequal."""
     assert words == Release.from_items(pa.array(words.to_list()), StoredPlan(words.plan.to_dict()), words.guarantee)
     assert words != Release(words.grams, words.plan, words.guarantee)
     assert words != release_of("tea")
@@ -203,7 +203,7 @@ def test_metadata_is_rejected(words):
 
 
 @given(st.sets(grams, max_size=12), st.data())
-def test_bytes_depend_only_on_the_set(members, data):
+def test_bytes_depend_only_on_the_rows(members, data):
     """The bytes of the file depend only on the rows, not on the chunks and slices of the table."""
     rows = canonical(members)
     cut = data.draw(st.integers(0, len(rows)))

@@ -1,4 +1,4 @@
-"""Tests of `replace_folder`. After a crash at any moment, either the old or the new folder exists."""
+"""Tests of `replace_folder`. After a crash at any moment, either the old or the new folder is complete."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ OLD, NEW = {"a": b"old", "b": b"old"}, {"a": b"new", "b": b"new"}
 
 
 class Crash(BaseException):
-    """Simulate the end of the process as closely as a test can."""
+    """Simulates the end of the process."""
 
 
 def contents(path):
@@ -28,14 +28,14 @@ def contents(path):
 
 @pytest.fixture(params=["exchange", "by turns"])
 def system(request, monkeypatch):
-    """Simulate a system that can exchange folders, and a system that cannot."""
+    """Run the test on a system that can exchange folders, and on a simulated system that cannot."""
     if request.param == "by turns":
         monkeypatch.setattr(folder, "exchange", lambda first, second: False)
     return request.param
 
 
 class Breaker:
-    """Count the calls that change the disk, and make one of them fail."""
+    """Counts the calls that change the disk, and makes one of them fail."""
 
     def __init__(self, monkeypatch, at, failure, *, also_after):
         self.calls, self.at, self.failure, self.also_after = 0, at, failure, also_after
@@ -64,7 +64,7 @@ def run_broken(target, at, failure, *, also_after):
 
 @pytest.mark.parametrize("before", [None, OLD], ids=["first save", "replacement"])
 def test_a_crash_at_any_step_leaves_the_old_or_the_new_files(tmp_path, system, before):
-    """If the process ends at any step, a reader finds the complete old or new folder, and the next save works."""
+    """If the process ends at any step, the old or new folder is complete, and the next save succeeds."""
     for at in range(1, 100):
         target = tmp_path / str(at) / "words"
         if before:
@@ -81,7 +81,7 @@ def test_a_crash_at_any_step_leaves_the_old_or_the_new_files(tmp_path, system, b
 
 @pytest.mark.parametrize("before", [None, OLD], ids=["first save", "replacement"])
 def test_an_error_at_any_step_leaves_the_old_or_the_new_files(tmp_path, system, before):
-    """If one step fails and the process continues, only the old or the new folder remains."""
+    """If a step fails and the process continues, the old or new folder is complete."""
     for at in range(1, 100):
         target = tmp_path / str(at) / "words"
         if before:
@@ -109,8 +109,8 @@ def test_a_failed_save_is_an_error_and_changes_nothing(words, release_of, tmp_pa
     assert os.listdir(tmp_path) == ["words"]
 
 
-def test_a_release_moved_aside_can_be_loaded(words, tmp_path):
-    """If a system without exchange crashes between its two steps, the displaced release can still be loaded."""
+def test_a_displaced_release_can_be_loaded(words, tmp_path):
+    """If a system that cannot exchange folders crashes between two renames, the old release can still be loaded."""
     words.save(tmp_path / "words")
     os.rename(tmp_path / "words", tmp_path / ".words.voxpop-old")
     assert vp.load(tmp_path / "words") == words
@@ -133,8 +133,8 @@ def test_two_writers_do_not_disturb_each_other(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["words"]
 
 
-def test_names_that_are_patterns_are_plain_names(tmp_path):
-    """Only leftovers of the same folder are removed, even if its name contains pattern characters."""
+def test_names_of_folders_are_not_interpreted_as_patterns(tmp_path):
+    """Only temporary folders with the same name are removed, even if the name contains pattern characters."""
     (tmp_path / ".b.voxpop-new-1").mkdir()
     replace_folder(tmp_path / "[ab]*", NEW)
     assert sorted(os.listdir(tmp_path)) == [".b.voxpop-new-1", "[ab]*"]
@@ -151,8 +151,8 @@ KILLED = """
 """
 
 
-def test_kills_at_random_moments_leave_one_complete_folder(tmp_path):
-    """A writer that is killed 20 times always leaves one complete folder and at most its unfinished files."""
+def test_a_killed_writer_leaves_a_complete_folder(tmp_path):
+    """A writer is killed 20 times, after different times. The folder is complete or does not exist yet."""
     target = tmp_path / "words"
     for turn in range(20):
         process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(KILLED), str(target)], stdout=subprocess.PIPE)

@@ -1,4 +1,4 @@
-"""`report.html` depends only on the release, agrees with its plan and is safe for any tokens."""
+"""Tests of `report.html`, which depends only on the release, agrees with its plan, and is safe for any tokens."""
 
 import json
 import re
@@ -61,7 +61,7 @@ def page_of(release):
 
 
 class Parsed(HTMLParser):
-    """Collect elements, attributes and the text of scripts and styles, split as in a browser."""
+    """Collects the elements, attributes and texts of a page, with scripts and styles parsed as in a browser."""
 
     def __init__(self, page):
         super().__init__()
@@ -98,7 +98,7 @@ UNIONS = [
 @pytest.mark.parametrize("union", UNIONS, ids=str)
 @pytest.mark.parametrize("size", [1, 10, 20])
 def test_probabilities_of_set_union_agree_with_the_plan(union, size):
-    """The formula of the report gives the same number of users as the plan."""
+    """The number of users needed, computed from the formula of the report, equals that of the plan."""
     plan = union.plan(BUDGET)
     numbers = plan.to_dict()
     last = numbers["passes"][-1]
@@ -108,14 +108,14 @@ def test_probabilities_of_set_union_agree_with_the_plan(union, size):
 
 
 def test_probabilities_of_optimal_selection_agree_with_the_plan():
-    """For one item per user, the optimal rule at the plan's delta gives the same number of users as the plan."""
+    """The number of users needed equals that of the plan."""
     plan = vp.papers.OptimalSelection().plan(BUDGET)
     chance = optimal_chance(plan.budget.epsilon, plan.budget.delta)
     assert [users_for(chance, p) for p in (0.01, 0.5, 0.999)] == [plan.users_needed(p) for p in (0.01, 0.5, 0.999)]
 
 
 def test_probabilities_of_ngrams_agree_with_the_plan():
-    """With the planned noise instead of the executed noise, the report gives the same number of users as the plan."""
+    """With the planned noise instead of the executed noise, the number of users needed equals that of the plan."""
     plan = vp.NGrams(max_length=4, max_phrases_per_user=50).plan(BUDGET)
     voting = plan.mechanism.voting(2)
     for each in plan.lengths[1:]:
@@ -127,13 +127,13 @@ def test_probabilities_of_ngrams_agree_with_the_plan():
 
 
 def test_probabilities_of_heavy_hitters_agree_with_the_plan():
-    """For the worst case of the plan, the report gives the same number of users as the plan."""
+    """For the worst case of the plan, the number of users needed equals that of the plan."""
     plan = vp.HeavyHitters(max_length=8).plan(vp.Budget(2, 1e-7))
     chance = voting_chance(plan.to_dict()["passes"][0])
     assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.users_needed(p) for p in (0.1, 0.5, 0.9)]
 
 
-def test_a_cutoff_that_is_too_low_never_suffices():
+def test_a_cutoff_below_the_threshold_has_no_number_of_users():
     """If the weight cannot reach the threshold, the report contains no number of users."""
     numbers = {"pass": "threshold", "noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
@@ -141,8 +141,8 @@ def test_a_cutoff_that_is_too_low_never_suffices():
     assert curve(facts.chance(1)) == []
 
 
-def test_the_report_names_the_independent_check_and_the_kinds_of_proof():
-    """The report mentions the separate program that proves the guarantee, and the table of the kinds of proof."""
+def test_the_report_mentions_the_independent_check_and_the_table_of_proofs():
+    """The independent check is the program `voxpop-check`."""
     release = vp.Items(max_items_per_user=10).release(
         vp.read({"who": [1], "what": ["x"]}, user="who", items="what"), BUDGET
     )
@@ -161,8 +161,8 @@ PLANS = {
 
 
 @pytest.mark.parametrize("name", PLANS)
-def test_every_mechanism_has_its_text(name):
-    """A plan that ran and the same plan loaded from a file give the same page, with the text of the mechanism."""
+def test_the_page_of_a_mechanism_contains_its_text(name):
+    """A plan and the same plan loaded from a file have the same page."""
     plan = PLANS[name]
     grams = [("tea",), ("milk",)] + ([("milk", "tea")] if name == "ngrams.html" else [])
     assert story_of(plan.to_dict(), {1: 2, 2: 1}).words == name
@@ -191,7 +191,7 @@ def test_the_page_is_saved_and_depends_only_on_the_release(tmp_path):
 
 
 def test_grams_do_not_become_markup():
-    """Tokens that contain markup are only in the packed list. The page has the same elements as without them."""
+    """Tokens with markup occur only in the packed list, so the page has the same elements as without these tokens."""
     plan = PLANS["union.html"]
     page, plain = (Parsed(page_of(release_of(grams, plan))) for grams in ([(each,) for each in NASTY], [("tea",)]))
     assert [tag for tag, _ in page.elements] == [tag for tag, _ in plain.elements]
@@ -199,7 +199,7 @@ def test_grams_do_not_become_markup():
     assert "7 * 7" not in "".join(page.text)
 
 
-def test_numbers_of_a_plan_are_escaped():
+def test_values_of_a_plan_are_escaped():
     """A plan or guarantee loaded from a file cannot add markup to the page."""
     numbers = {"mechanism": "<img src=x>", "note": "</script><b>", "table": [{"<i>": "<i>"}]}
     guarantee = vp.Guarantee(4, 1e-7, "</script><script>alert(2)</script>")
@@ -219,7 +219,7 @@ def test_json_in_the_page_is_inert(content):
 
 
 def test_the_security_policy_allows_only_the_scripts_of_the_page():
-    """The policy allows the page's scripts and styles by their hash, no other scripts, and no network access."""
+    """The policy permits the scripts and styles of the page by their hashes. It permits no network access."""
     page = Parsed(page_of(release_of([("tea",)], PLANS["union.html"])))
     policy = dict(part.strip().split(" ", 1) for part in page.policy.split(";"))
     assert policy["default-src"] == "'none'"
@@ -234,8 +234,8 @@ def test_the_security_policy_allows_only_the_scripts_of_the_page():
         assert attrs.get("href", "#").startswith("#")
 
 
-def test_a_release_that_is_not_private_is_marked_everywhere():
-    """The title, an alert and the statement mark a release that is not private. Its page has no factor e^epsilon."""
+def test_the_page_of_a_seeded_release_is_marked():
+    """The title, an alert and the guarantee state that it is not private, and the page omits the factor e^epsilon."""
     plan = PLANS["union.html"]
     grams = [("tea",)]
     private = page_of(release_of(grams, plan))
@@ -250,7 +250,7 @@ def test_a_release_that_is_not_private_is_marked_everywhere():
 
 
 def test_the_page_contains_the_numbers_of_the_executed_rounds():
-    """The required users, the spurious phrases and the shares of the budget follow from the rounds that ran."""
+    """Users needed, spurious phrases and shares of the budget are computed from the rounds that ran."""
     plan = ngrams_plan(max_phrases_per_user=20, max_spurious_share=0.02)
     sizes = {1: 300, 2: 50}
     story = story_of(plan.to_dict(), sizes)
@@ -265,14 +265,14 @@ def test_the_page_contains_the_numbers_of_the_executed_rounds():
 
 
 @given(st.floats(1e-300, 1e300))
-def test_bounds_are_rounded_up(number):
+def test_bounds_in_texts_are_rounded_up(number):
     """A bound in the text is never below the number, and at most 1.1 % above it, plus 1 from 1000 on."""
     shown = Fraction(in_words.at_most(number).replace(",", ""))
     assert Fraction(number) <= shown <= Fraction(number) * Fraction("1.011") + (1 if number >= 1000 else 0)
 
 
-def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(tmp_path):
-    """Whenever counts, a ranking or metadata are saved, the report states one guarantee for all saved results together.
+def test_saving_counts_and_rankings_updates_the_report(tmp_path):
+    """After counts, a ranking or metadata are saved, the report contains the total guarantee of all saved results.
 
     It also contains the checksums of all tables.
     """
@@ -298,8 +298,8 @@ def test_the_report_of_a_folder_covers_counts_and_rankings_that_are_saved_later(
         verify(page.parent)
 
 
-def test_pages_of_counts_and_rankings_do_not_list_them_as_omitted():
-    """Pages of counts and rankings list only omissions that apply to them, and the epsilon of the guarantee."""
+def test_pages_of_counts_and_rankings_list_only_their_own_omissions():
+    """The pages also contain the epsilon of the total guarantee."""
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
     release, budget = vp.Items(max_items_per_user=4).release(posts, BUDGET), vp.Budget(1.3, 1e-7)
@@ -314,7 +314,7 @@ def test_pages_of_counts_and_rankings_do_not_list_them_as_omitted():
 
 
 @given(st.floats(0.01, 12))
-def test_the_factor_in_words_is_rounded_up(epsilon):
+def test_the_factor_in_texts_is_rounded_up(epsilon):
     """The sentence about epsilon rounds its factor up, and does not mention a delta of 0."""
     sentence = in_words.meaning(vp.Guarantee(epsilon, 0))
     stated = re.search(r"at most a factor of ([0-9.,]+) \(e\^[0-9.e+-]+\)\.$", sentence).group(1)
@@ -322,14 +322,14 @@ def test_the_factor_in_words_is_rounded_up(epsilon):
     assert stated == in_words.factor(epsilon)
 
 
-def test_probabilities_of_another_vote_are_percentages():
-    """The report of heavy hitters shows the probability of a second vote as a percentage."""
+def test_the_probability_of_a_second_vote_is_a_percentage():
+    """This is in the report of heavy hitters."""
     page = page_of(release_of([("tea",)], vp.HeavyHitters().plan(BUDGET)))
     assert re.search(r"voted once, with probability [0-9.]+ % a second time", page)
 
 
 @given(st.floats(0, 1))
-def test_shares_are_rounded_up(share):
+def test_percentages_are_rounded_up(share):
     """A percentage is never below the share, and is 100 % only for a share of 1."""
     shown = in_words.percent_at_most(share)
     if shown.startswith("just"):
@@ -352,10 +352,10 @@ def outcomes_of_the_worst(epsilon, delta):
 @given(
     st.floats(0.01, 8), st.floats(1e-12, 9e-3) | st.just(0.0), st.floats(1e-9, 0.999), st.just(0.0) | st.floats(1e-9, 1)
 )
-def test_no_posterior_exceeds_the_table(epsilon, delta, before, taken):
-    """The table bounds the certainty of every conclusion from the worst mechanism.
+def test_the_table_of_odds_is_an_upper_bound(epsilon, delta, before, taken):
+    """With the worst mechanism, no conclusion about a user is more certain than the table states.
 
-    The bound applies to conclusions that have probability at least 100 delta if the user took part.
+    The bound applies to conclusions with a probability of at least 100 delta if the user is in the data.
     """
     (telling, _), (likely, unlikely), *_ = outcomes_of_the_worst(epsilon, delta)
     with_user, without = telling + taken * likely, taken * unlikely
@@ -365,7 +365,7 @@ def test_no_posterior_exceeds_the_table(epsilon, delta, before, taken):
 
 
 def test_the_table_of_odds_is_informative_at_epsilon_8():
-    """At epsilon 8 the table of odds has four different values, and none of them is "just below 100 %"."""
+    """Its four values are different, and none of them is "just below 100 %"."""
     page = page_of(release_of([("tea",)], StoredPlan({}), vp.Guarantee(8, 1e-7)))
     shown = re.findall(r"<tr><th scope=\"row\">1 in [\d,]+</th><td>(.*?)</td>", page)
     assert shown == ["1 in 333", "23.2 %", "96.9 %", "99.97 %"]
@@ -382,8 +382,8 @@ def test_the_table_of_odds_is_informative_at_epsilon_8():
         (1, 0, []),
     ],
 )
-def test_large_epsilon_and_delta_have_a_caution(epsilon, delta, said):
-    """An epsilon above 4 or a delta above 1e-5 is shown with a caution in amber and without a tick."""
+def test_a_large_epsilon_or_delta_has_a_caution(epsilon, delta, said):
+    """For an epsilon above 4 or a delta above 1e-5, the page has a caution in amber instead of a tick."""
     guarantee = vp.Guarantee(epsilon, delta)
     found = in_words.cautions(guarantee)
     assert len(found) == len(said)
@@ -395,7 +395,7 @@ def test_large_epsilon_and_delta_have_a_caution(epsilon, delta, said):
 
 
 def test_a_guarantee_that_is_not_private_has_no_cautions():
-    """A guarantee that is not private has no cautions, because the report has an alert instead."""
+    """The report has an alert instead."""
     assert in_words.cautions(vp.Guarantee(50, 1e-2, private=False)) == []
 
 
@@ -413,8 +413,8 @@ def test_a_large_delta_is_reported_with_the_number_of_people_that_it_fits(delta,
 
 
 @given(st.floats(1e-12, 1e-3))
-def test_the_number_of_people_covered_is_the_largest_for_which_delta_is_small(delta):
-    """The number of people covered is the largest for which delta is at most a hundredth of one over the number."""
+def test_people_covered_is_the_largest_number_for_which_delta_is_small(delta):
+    """For n people, a small delta is at most 0.01 / n."""
     people = in_words.people_covered(delta)
     assert people * delta <= 0.01 * (1 + 1e-9)
     assert (people + 1) * delta > 0.01 * (1 - 1e-9)
@@ -424,9 +424,9 @@ SAID = {"title": "Words & phrases", "dataset": "Forum, 2026", "purpose": "keyboa
 
 
 def test_the_report_contains_the_metadata_of_the_operator(tmp_path):
-    """Title, data set, purpose, operator and date are in the page and the record, and are loaded again.
+    """The page, the record and the loaded release contain the title, data set, purpose, operator and date.
 
-    These statements change nothing else.
+    The metadata changes nothing else.
     """
     release = release_of([("tea",), ("milk",)], PLANS["union.html"])
     release.with_metadata(**SAID, date="2026-11-22").save(tmp_path / "said")
@@ -480,8 +480,8 @@ def test_a_record_with_damaged_metadata_is_rejected(tmp_path, said):
             vp.load(tmp_path / folder)
 
 
-def test_a_release_names_its_ledger_entry(tmp_path):
-    """The report and the loaded release name the ledger entry that was charged."""
+def test_a_release_contains_its_ledger_entry(tmp_path):
+    """The report and the loaded release identify the ledger entry of the charge."""
     import polars as pl
 
     corpus = read_engine(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
@@ -502,8 +502,8 @@ def test_a_page_of_a_hundred_thousand_phrases_is_small():
     assert len(page) < 2_000_000
 
 
-def test_the_page_of_a_very_large_release_states_its_omissions(monkeypatch):
-    """Above the limit, the page contains the first grams and reports the omission. Headings count all grams."""
+def test_the_page_of_a_very_large_release_contains_only_the_first_grams(monkeypatch):
+    """The page mentions the omission, and its headings contain the number of all grams."""
     from voxpop.release.report import page
 
     monkeypatch.setattr(page, "MOST_SHOWN", 2)
@@ -513,15 +513,15 @@ def test_the_page_of_a_very_large_release_states_its_omissions(monkeypatch):
     assert "up to the first" not in page_of(release_of([("a",), ("b",)], PLANS["ngrams.html"]))
 
 
-def test_the_chart_library_is_the_reviewed_one():
-    """The vendored file has the checksum in its notes."""
+def test_the_chart_library_has_the_documented_checksum():
+    """The README next to the vendored file contains the checksum."""
     content = ASSETS.joinpath("vendor/plot.min.js").read_bytes()
     assert sha256(content).hexdigest() in ASSETS.joinpath("vendor/README.md").read_text()
     assert b"</script" not in content
     assert len(zlib.compress(content)) < 150_000
 
 
-def test_report_site_and_pictures_have_one_palette():
+def test_the_report_the_site_and_the_pictures_have_the_same_palette():
     """The report, the documentation site, its logo and the pictures have the same accent colour.
 
     Printed reports have the accent of the light palette.
@@ -560,8 +560,8 @@ def test_text_has_sufficient_contrast(theme):
 @pytest.mark.parametrize(
     "union", [vp.papers.SetUnion(20, accounting="joint"), vp.Items(20), vp.papers.OptimalSelection()]
 )
-def test_a_plan_states_the_bound_of_min_users(union):
-    """The report contains the guarantee of `min_users` with its bound, rounded up, but only if `min_users` is given.
+def test_the_report_contains_the_bound_of_min_users(union):
+    """If `min_users` is given, the report contains its bound, rounded up.
 
     With optimal selection, items with fewer users have probability 0.
     """

@@ -1,4 +1,4 @@
-"""Methods that all results share."""
+"""Tests of methods that all kinds of results have."""
 
 import json
 import sys
@@ -62,7 +62,7 @@ def test_load_reads_every_kind(results, kind):
 
 
 def test_load_returns_the_type_of_the_folder(results):
-    """Without a kind, `load` returns the release or model. For another kind, the error names the kind in the folder."""
+    """If another kind is requested, the error contains the kind in the folder."""
     assert isinstance(vp.load(results[vp.Release][1]), vp.Release)
     assert isinstance(vp.load(results[vp.SequenceModel][1]), vp.SequenceModel)
     with pytest.raises(vp.errors.ReleaseError, match="contains a Release, not a SequenceModel"):
@@ -71,7 +71,7 @@ def test_load_returns_the_type_of_the_folder(results):
 
 @KINDS
 def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
-    """A report is shown in an iframe, is not overwritten, and contains the guarantee."""
+    """A report contains the guarantee, is displayed in an iframe, and does not overwrite an existing file."""
     result, _ = results[kind]
     report = result.report()
     stated = result.total.adaptive
@@ -87,7 +87,7 @@ def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
 
 @KINDS
 def test_metadata_is_kept(results, kind):
-    """The report contains the title of the operator, and the result is otherwise unchanged."""
+    """The report contains the given title, and the rows of the result do not change."""
     result, _ = results[kind]
     named = result.with_metadata(title="Our drinks")
     assert "Our drinks" in named.report().html
@@ -103,7 +103,7 @@ def test_missing_pandas_is_reported(results, monkeypatch):
 
 
 def test_counts_belong_to_one_release(results, tmp_path):
-    """Counts are not saved to or loaded from a release with equal grams and another guarantee."""
+    """Counts cannot be saved to or loaded from a release with the same grams and another guarantee."""
     words, counts = results[vp.Release][0], results[vp.Counts][0]
     other = vp.Release(words.grams, StoredPlan({}), vp.Guarantee(1, 1e-9), words.token_source, words.keys)
     other.save(tmp_path / "other")
@@ -118,16 +118,16 @@ def test_counts_belong_to_one_release(results, tmp_path):
 
 
 def test_counts_have_one_number_for_each_gram(results):
-    """A number of counts that differs from the number of grams raises `InternalError`."""
+    """Any other number of counts raises `InternalError`."""
     words = results[vp.Release][0]
     with pytest.raises(vp.errors.InternalError):
         vp.Counts(words, np.zeros(len(words) + 1, np.int64), 1.0, words.plan, words.guarantee)
 
 
-def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_path):
-    """Counts belong to one release, not to any release with the same grams.
+def test_counts_are_bound_to_the_id_of_their_release(results, tmp_path):
+    """Counts do not belong to another release with the same grams.
 
-    Two releases of one plan can have the same grams of different users.
+    Two releases of the same plan can have the same grams but different users.
     """
     words, counts, ranking = (results[kind][0] for kind in (vp.Release, vp.Counts, vp.Top))
     other = vp.Release(words.grams, words.plan, words.guarantee, words.token_source, words.keys)
@@ -147,7 +147,7 @@ def test_counts_are_bound_to_their_release_and_not_to_equal_tables(results, tmp_
 
 
 def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
-    """A release without an id is loaded, saved and counted as before. Its counts are bound to the whole record."""
+    """Such a release can be loaded and saved with counts, which are then bound to the whole record."""
     words = replace(results[vp.Release][0], id="")
     words.save(tmp_path / "words")
     assert "id" not in json.loads((tmp_path / "words" / "release.json").read_bytes())

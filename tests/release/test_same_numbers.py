@@ -19,11 +19,11 @@ ADDED = {
     "counts": ("counts", lambda words, posts: words.count(posts, BUDGET)),
     "top": ("top", lambda words, posts: words.top(posts, BUDGET, k=3)),
 }
-"""The results that are saved with a release, by the stem of their files, and the functions that make them."""
+"""The results that are saved with a release, each with the stem of its files and the function that makes it."""
 
 
 class Case:
-    """A result of one mechanism, the result loaded again, and every output that shows its numbers."""
+    """A result of one mechanism, the loaded result, and every output that contains its numbers."""
 
     def __init__(self, mechanism, folder):
         self.mechanism, self.folder = mechanism, folder
@@ -75,7 +75,7 @@ def shown(case, capsys):
     return run(), json.loads(run("--json"))
 
 
-def test_the_number_released_is_the_same_everywhere(case, shown):
+def test_all_outputs_contain_the_same_number_of_released_rows(case, shown):
     """The result, the loaded result, the command line, the saved tables and the report contain the same number."""
     number = len(case.result)
     assert number > 0
@@ -97,10 +97,10 @@ def test_the_number_released_is_the_same_everywhere(case, shown):
             assert rows.height == wanted[path.stem], path.name
 
 
-def test_the_guarantee_is_the_same_everywhere(case, shown):
+def test_all_outputs_contain_the_same_guarantee(case, shown):
     """The plan, the record, the command line and the report contain the same guarantee.
 
-    Counts and rankings also contain the guarantee together with their release.
+    Counts and rankings also contain the total guarantee together with their release.
     """
     stated = case.result.guarantee
     assert (
@@ -122,10 +122,10 @@ def test_the_guarantee_is_the_same_everywhere(case, shown):
         assert str(case.result.total.adaptive) in case.text
 
 
-def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
+def test_all_outputs_contain_the_same_numbers_of_the_plan(case, shown):
     """The plan, the record and the JSON output have the same numbers, which the report lists.
 
-    One function creates the text of the plan that ran and the text of the stored plan.
+    The texts of the executed and the stored plan are created by the same function.
     """
     numbers = case.result.plan.to_dict()
     assert case.record["plan"] == numbers == case.loaded.plan.to_dict() == json.loads(json.dumps(numbers))
@@ -148,7 +148,7 @@ def test_every_number_of_the_plan_is_the_same_everywhere(case, shown):
             assert cell == str(value).replace(",", "") or float(cell) == pytest.approx(value, rel=1e-5), name
 
 
-def test_users_needed_are_the_same_everywhere(case, shown):
+def test_all_outputs_contain_the_same_users_needed(case, shown):
     """The number of users that a plan computes is in its text, the loaded plan, the output of `show` and the report."""
     if case.mechanism.story is None:
         assert not hasattr(case.result.plan, "users_needed")

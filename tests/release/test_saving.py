@@ -1,4 +1,4 @@
-"""Tests of `Release.save` and `load`, with round trips, and the folders and files that they reject."""
+"""Tests of `Release.save` and `load`, including round trips and rejected folders and files."""
 
 import json
 import os
@@ -50,8 +50,8 @@ def test_any_strings_are_loaded_unchanged(tmp_path_factory, items):
     assert load(folder).to_list() == in_order
 
 
-def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
-    """The numbers of a real plan are loaded unchanged, and the stored plan has a text."""
+def test_a_plan_is_saved_with_its_numbers(words, tmp_path):
+    """The numbers of a plan are loaded unchanged, and the loaded plan has a text."""
     plan = Items(max_items_per_user=10).plan(voxpop.Budget(3, 1e-6))
     Release(words.grams, plan, plan.guarantee).save(tmp_path / "words")
     again = load(tmp_path / "words")
@@ -60,8 +60,8 @@ def test_a_running_plan_is_saved_with_its_numbers(words, tmp_path):
     assert "threshold" in str(again.plan)
 
 
-def test_folder_contains_three_files_and_only_public_numbers(saved):
-    """The folder contains only checksums, grams, report and a record with exactly the listed entries.
+def test_a_folder_contains_four_files_and_only_public_numbers(saved):
+    """The files are the checksums, the grams, the report, and a record with exactly the listed entries.
 
     No other folder remains.
     """
@@ -106,8 +106,8 @@ def test_an_earlier_release_is_replaced(saved, release_of):
     assert os.listdir(saved.parent) == ["words"]
 
 
-def test_files_are_replaced_only_on_request(saved, release_of):
-    """Without `overwrite=True`, `save` does not replace another release, because budget was spent on that release."""
+def test_a_release_is_replaced_only_on_request(saved, release_of):
+    """Without `overwrite=True`, `save` does not replace another release, because that release used budget."""
     before = contents(saved)
     with pytest.raises(ReleaseError, match=r"already contains a release, which cost a budget.*overwrite=True"):
         release_of("oat").save(saved)
@@ -123,7 +123,7 @@ def test_save_creates_parents_and_accepts_an_empty_folder(words, tmp_path):
 
 
 def test_links_are_followed(saved, release_of, tmp_path):
-    """Saving to a link replaces the folder it points to, and keeps the link."""
+    """Saving to a symbolic link replaces its target and keeps the link."""
     (tmp_path / "link").symlink_to(saved)
     release_of("oat").save(tmp_path / "link", overwrite=True)
     assert (tmp_path / "link").is_symlink()
@@ -169,8 +169,8 @@ def test_an_unwritable_folder_is_rejected(words, tmp_path, monkeypatch):
         words.save(tmp_path / "words")
 
 
-def test_load_names_a_missing_folder(tmp_path):
-    """`load` reports that a folder does not exist."""
+def test_load_reports_a_missing_folder(tmp_path):
+    """The error states that the folder does not exist."""
     with pytest.raises(ReleaseError, match="does not exist"):
         load(tmp_path / "nowhere")
 
@@ -221,7 +221,7 @@ def test_load_detects_a_changed_table_with_a_matching_checksum(saved, tmp_path):
 
 
 def test_load_rejects_another_format_version(saved):
-    """The error for another format version contains this version and the supported version."""
+    """The error contains the version of the file and the supported version."""
     change_record(saved, format_version=2)
     with pytest.raises(ReleaseError, match="format version 2; this voxpop reads 1"):
         load(saved)

@@ -1,4 +1,4 @@
-"""Tests of signatures and digests of folders, and of releases without names."""
+"""Tests of signatures and digests of folders, and of removing names from releases."""
 
 import pkgutil
 import shutil
@@ -38,7 +38,7 @@ def folder(made, tmp_path):
 
 @pytest.fixture
 def key(tmp_path):
-    """Return an SSH key with a file of permitted signers next to it."""
+    """Return the path of an SSH key. A file of permitted signers is in the same folder."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "key"], check=True)
     kind, text = (tmp_path / "key.pub").read_text().split()[:2]
     (tmp_path / "signers").write_text(f"ann@example.org {kind} {text}\n")
@@ -47,7 +47,7 @@ def key(tmp_path):
 
 @needs_ssh
 def test_a_signed_folder_is_verified(folder, key, tmp_path, capsys):
-    """The command line and ssh-keygen itself check the signature of the folder."""
+    """`voxpop verify` and ssh-keygen confirm the signature of the folder."""
     assert main(["sign", str(folder), "--key", str(key)]) == 0
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
     call = ["verify", str(folder), "--signature", str(signature), "--signers", str(signers), "--identity"]
@@ -74,8 +74,8 @@ def test_a_signed_folder_is_verified(folder, key, tmp_path, capsys):
 
 @needs_ssh
 @pytest.mark.parametrize("harm", ["metadata", "another key", "another file"])
-def test_signatures_of_other_people_are_rejected(folder, key, tmp_path, harm):
-    """The signatures of a folder that was saved again, of another person and of another file are invalid."""
+def test_signatures_of_other_people_and_contents_are_rejected(folder, key, tmp_path, harm):
+    """A signature is rejected if the folder was saved again, or if it is from another key or for another file."""
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
     sign(folder, key, signature)
     check_signature(folder, signature, signers, "ann@example.org")
@@ -95,7 +95,7 @@ def test_signatures_of_other_people_are_rejected(folder, key, tmp_path, harm):
 
 @needs_ssh
 def test_only_whole_folders_are_signed(folder, key, tmp_path):
-    """A damaged folder, a missing key and an existing signature are errors."""
+    """A changed folder, a missing key and an existing signature raise errors."""
     with pytest.raises(ReleaseError, match="was not signed"):
         sign(folder, tmp_path / "nowhere", tmp_path / "new.sig")
     with pytest.raises(ReleaseError, match="was not signed"):
@@ -111,7 +111,7 @@ def test_only_whole_folders_are_signed(folder, key, tmp_path):
 
 @needs_ssh
 def test_only_a_signed_job_runs(key, tmp_path, monkeypatch, capsys):
-    """A job runs with the signature of its file. A changed job and an override do not run."""
+    """A job runs with a signature of its file. A changed job is rejected, and so is an override."""
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"who": range(400), "what": "tea"}).write_parquet("t.parquet")
     job = 'command="items"\nsource="t.parquet"\noutput="words"\ntable={user="who",items="what"}\n'
@@ -137,7 +137,7 @@ def test_signatures_without_ssh_are_reported(folder, tmp_path, monkeypatch):
 
 
 def test_a_digest_depends_on_the_folder(folder, capsys):
-    """A digest that differs from the folder's is an error, and the options for a signature require each other."""
+    """Another digest than that of the folder is an error. The options for a signature require each other."""
     digest = verify(folder)["digest"]
     assert main(["verify", str(folder), "--digest", digest]) == 0
     vp.load(folder).with_metadata(title="Other").save(folder)
@@ -147,7 +147,7 @@ def test_a_digest_depends_on_the_folder(folder, capsys):
     assert main(["verify", str(folder), "--identity", "ann"]) == 2
 
 
-def test_phrases_with_names_are_skipped(made, tmp_path):
+def test_phrases_with_names_are_removed(made, tmp_path):
     """Phrases with a listed word in any case, with several listed words in a row, or with "@" are removed."""
     phrases = vp.load(made, vp.Release)
     assert {("Ann", "Lee"), ("see", "@bob"), ("Ann's", "tea")} <= set(phrases)
@@ -169,8 +169,8 @@ def test_names_are_removed_from_the_values_of_keys():
     assert keys.without(["7"]).to_list() == []
 
 
-def test_lists_of_names_are_read(tmp_path):
-    """A list consists of strings or is a file with one word per line."""
+def test_names_are_given_as_a_list_or_a_file(tmp_path):
+    """A file contains one word per line."""
     plan, guarantee = vp.Items().plan(BUDGET), vp.Guarantee(4, 1e-7)
     words = vp.Release.from_items(pa.array(["ann", "bob", "tea"]), plan, guarantee, "words")
     (tmp_path / "names.txt").write_text("\ufeffAnn\n\nBOB \n")
@@ -204,7 +204,7 @@ def test_names_of_public_lists_are_removed():
 
 
 def test_names_of_every_locale_are_read():
-    """Each locale that the message lists has names, without the patterns by which Faker combines them."""
+    """Each supported locale has names. They do not contain the patterns with which Faker combines names."""
     person = pytest.importorskip("faker.providers.person", reason="faker is not installed")
     empty = []
     for each in pkgutil.iter_modules(person.__path__):
@@ -227,8 +227,8 @@ def test_a_missing_faker_is_reported(monkeypatch):
 
 
 @pytest.mark.parametrize("mechanism", [vp.Items(max_items_per_user=20), vp.NGrams(max_length=2)])
-def test_a_filter_of_mentions_that_the_tokenizer_removed_is_rejected(mechanism):
-    """The default tokenizer reduces "@bob" to "bob", so a filter of mentions would find none and raises an error."""
+def test_mentions_cannot_be_removed_if_the_tokenizer_removed_the_mark(mechanism):
+    """The default tokenizer reduces "@bob" to "bob", so a filter for mentions would find none."""
     said = pl.DataFrame({"who": range(3000), "what": ["see @bob soon"] * 3000})
     words = mechanism.release(vp.read(said, user="who", text="what"), BUDGET)
     assert "bob" in words
@@ -240,7 +240,7 @@ def test_a_filter_of_mentions_that_the_tokenizer_removed_is_rejected(mechanism):
 
 
 def test_the_command_block_saves_a_copy_without_names(made, tmp_path, monkeypatch, capsys):
-    """The command states how many grams were removed."""
+    """The command prints the number of removed grams."""
     monkeypatch.chdir(tmp_path)
     assert main(["block", str(made), "--mentions", "-o", "clean"]) == 0
     assert "Removed 3 grams of" in capsys.readouterr().out
@@ -258,8 +258,8 @@ def test_the_command_block_saves_a_copy_without_names(made, tmp_path, monkeypatc
     assert ("Lee",) not in vp.load("fourth")
 
 
-def test_one_page_answers_the_fifteen_questions():
-    """Each heading of the page is a question, and each has an answer."""
+def test_the_faq_answers_fifteen_questions():
+    """Each heading of docs/faq.md is a question with an answer of more than 25 words."""
     page = (Path(__file__).resolve().parents[2] / "docs" / "faq.md").read_text(encoding="utf-8")
     _, *answers = page.split("\n## ")
     assert len(answers) == 15
@@ -269,8 +269,8 @@ def test_one_page_answers_the_fifteen_questions():
         assert len(answer.split()) > 25, question
 
 
-def test_a_report_requests_names(made):
-    """The person who signs confirms that names were checked."""
+def test_a_report_requests_a_check_of_names(made):
+    """The section for the signature contains a statement that names were checked."""
     page = (made / "report.html").read_text()
     assert "Names were checked." in page
     assert "in a million of those" not in page

@@ -11,7 +11,7 @@ NUMBERS = {"sigma": 1.23456789, "cutoff": None, "users_needed": [{"items": 1, "u
 
 
 def test_every_number_is_an_attribute():
-    """The stored names can be read as attributes."""
+    """Stored values can be read as attributes."""
     plan = StoredPlan(NUMBERS)
     assert (plan.sigma, plan.cutoff, plan.users_needed) == (1.23456789, None, [{"items": 1, "users": None}])
 

@@ -1,4 +1,4 @@
-"""The packed text of the page contains exactly the grams of the release."""
+"""The packed data in a page contains exactly the grams of the release."""
 
 import json
 import zlib
@@ -22,7 +22,7 @@ def table_of(grams):
 
 
 def unpacked(packed):
-    """Unpack the text, as the page does, into the beginnings of each length with their numbers."""
+    """Unpack the data as in the page, and return the number of each beginning of a gram."""
     content = json.loads(zlib.decompress(b64decode(packed)))
     above, found = [()], {}
     for children, tokens, numbers in content["depths"]:
@@ -34,7 +34,7 @@ def unpacked(packed):
 
 @given(GRAMS, st.integers(0, 2**40))
 def test_packing_keeps_every_gram(grams, most):
-    """The page unpacks every beginning in canonical order, for any characters, with the count of each gram."""
+    """Unpacking returns all beginnings of grams in canonical order, with the count of each gram."""
     counts = {gram: most // (1 + number) for number, gram in enumerate(grams)}
     table = table_of(grams)
     found = unpacked(payload_of(table, np.array([counts[tuple(gram)] for gram in table["gram"].to_pylist()], np.int64)))
@@ -44,6 +44,6 @@ def test_packing_keeps_every_gram(grams, most):
 
 
 @given(GRAMS)
-def test_grams_without_counts_have_zeros(grams):
+def test_grams_without_counts_have_the_number_zero(grams):
     """Without counts, grams have the number 0, which distinguishes them from beginnings that are not grams."""
     assert {gram for gram, number in unpacked(payload_of(table_of(grams))).items() if number == 0} == grams

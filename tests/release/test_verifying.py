@@ -1,4 +1,4 @@
-"""`voxpop verify` checks that files are unchanged, and that plans and guarantees follow from their settings."""
+"""Tests of `voxpop verify`, which checks that files are unchanged and that plans agree with their settings."""
 
 import hashlib
 import json
@@ -42,7 +42,7 @@ SEQUENCES = {"alphabet": vp.Sequences(alphabet=["a", "b", "c"]), "found": vp.Seq
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    """Return a folder of saved results of every mechanism and several settings.
+    """Return a folder with saved results of every mechanism and of several settings.
 
     The folder of the first result also contains counts and a ranking.
     """
@@ -77,7 +77,7 @@ ALL = [*WORDS, *SEQUENCES, *KEYS, "profile", "profile with a list", "keys", "see
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_setting_is_planned_again(folders, name):
-    """The numbers and the guarantee of the record follow from its settings."""
+    """Planning again with the settings of the record gives the same numbers and guarantee."""
     found = verify(folders / name)
     assert (
         found["results"][0]["guarantee"]
@@ -126,7 +126,7 @@ def copy(folders, tmp_path):
 
 
 def resummed(folder):
-    """Write the checksums again, as a forger would."""
+    """Write the checksums again, as an attacker would."""
     lines = [
         f"{hashlib.sha256(each.read_bytes()).hexdigest()}  {each.name}\n"
         for each in sorted(folder.iterdir())
@@ -165,8 +165,8 @@ def test_an_added_folder_is_detected(copy):
 
 
 @pytest.mark.parametrize("name", ["DPNE", "TrieHH"])
-def test_a_published_algorithm_is_not_called_wrong(tmp_path, name):
-    """The error for a published algorithm reports that its numbers are not planned again, not that they are wrong."""
+def test_a_published_algorithm_is_reported_as_not_planned_again(tmp_path, name):
+    """The error does not state that the numbers are wrong."""
     table = {"who": list(range(3000)), "what": ["thank you"] * 3000}
     release = getattr(vp.papers, name)().release(vp.read(table, user="who", text="what"), BUDGET)
     release.save(tmp_path / "paper")
@@ -174,7 +174,7 @@ def test_a_published_algorithm_is_not_called_wrong(tmp_path, name):
         verify(tmp_path / "paper")
 
 
-def test_another_zlib_packs_the_same_report(copy):
+def test_other_compression_of_a_report_is_accepted(copy):
     """`verify` compares the unpacked grams of the page, and not their compressed bytes."""
     page = copy / "report.html"
     again = lambda found: b64encode(zlib.compress(zlib.decompress(b64decode(found[0])), 1)).decode()  # noqa: E731
@@ -232,7 +232,7 @@ def test_forged_numbers_are_detected(copy, name, change):
 
 @pytest.mark.parametrize("kind", ["words", "measurement", "screening", "vote", "second chance"])
 def test_a_forged_planned_noise_of_phrases_is_detected(folders, tmp_path, kind):
-    """Each row of a plan of phrases is compared, even if the report contains the forged number."""
+    """Each row of a plan is compared, so a forged number is detected even if the report contains it."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / "phrases", copy)
     record = json.loads((copy / "release.json").read_text())
@@ -252,14 +252,14 @@ def of_two(part):
 
 
 def with_limit_of_more(record, _):
-    """Give the plan a limit that only the entry of parts has, with the error and the bound for this limit."""
+    """Add a limit that only the entry of parts has to the plan, with the error and the bound for this limit."""
     rows = [{**row, "limit": 4} if row["pass"] == "more" else row for row in record["plan"]["passes"]]
     plan = plan_again({**record["plan"], "passes": rows}, None)
     record.update(plan=plan.to_dict(), error=plan.error)
 
 
 def with_passes_of_parts(record, _):
-    """State that users with one, two and more keys were measured, although the certificate contains rounds."""
+    """Make the transcript contain the passes of parts, although the certificate contains rounds."""
     with_limit_of_more(record, _)
     record["transcript"] = [{"pass": name} for name in ("classes", "few", "sizes", "more", "rest")]
     record["transcript"][3]["limit"] = 4
@@ -287,7 +287,7 @@ def with_passes_of_parts(record, _):
     ],
 )
 def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
-    """The plan, the certificate, the transcript and the error of keys belong to the same chosen entry."""
+    """The plan, the certificate, the transcript and the error of keys must belong to the same chosen entry."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / name, copy)
     record, other = (json.loads((folders / each / "profile.json").read_text()) for each in (name, "two keys"))
@@ -297,7 +297,7 @@ def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
         sums = {**record["checksums"], "profile.json": checksum((copy / "profile.json").read_bytes())}
         (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
     except LookupError:
-        pass  # There is no report of such a plan.
+        pass  # A report cannot be made for such a plan.
     resummed(copy)
     with pytest.raises(ReleaseError, match=r"profile\.json: "):
         verify(copy)
@@ -363,7 +363,7 @@ def with_list(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def with_margin(tmp_path_factory):
-    """Return the folder of cells and margins with one noisy number per key."""
+    """Return the folder of a release of cells and margins with one noisy number per key."""
     path = tmp_path_factory.mktemp("margins") / "margins"
     table = pl.DataFrame({"who": range(3000), "key": ["a", "b", "c"] * 1000, "year": [2024, 2025] * 1500})
     vp.profile(table, user="who", joint=[("key", "year"), ("key",)], budget=BUDGET).save(path)
@@ -377,8 +377,8 @@ def with_margin(tmp_path_factory):
     + [("with_list", change) for change in FORGED_PROFILE.values()],
     ids=[*FORGED, *FORGED_PROFILE],
 )
-def test_contents_that_no_release_has_are_detected(request, tmp_path, source, change):
-    """Cover, keys, marks and counts must be possible for the plan, even with new checksums and a new report."""
+def test_impossible_contents_are_detected(request, tmp_path, source, change):
+    """Cover, keys, marks and counts that the plan cannot give are rejected, even with new checksums and a new report."""
     copy = tmp_path / "copy"
     shutil.copytree(request.getfixturevalue(source), copy)
     record = json.loads((copy / "profile.json").read_text())
@@ -392,7 +392,7 @@ def test_contents_that_no_release_has_are_detected(request, tmp_path, source, ch
         sums = {**record["checksums"], "profile.json": checksum((copy / "profile.json").read_bytes())}
         (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
     except (LookupError, ReleaseError):
-        pass  # There is no report of such contents.
+        pass  # A report cannot be made for such contents.
     resummed(copy)
     with pytest.raises(ReleaseError, match=r"was changed after|is not the one that the settings give|has another form"):
         verify(copy)

@@ -17,7 +17,7 @@ from voxpop.privacy.weightings.builtin import WEIGHTINGS
 
 LIMITS = (3, 6, 100)
 PAIRS_FOR_A_RELEASE = 50_000
-"""The number of pairs on kernels for each pair in whole releases. A pair in whole releases takes half a second."""
+"""The number of pairs in kernels for each pair of whole releases, because a pair of releases takes half a second."""
 
 
 def sound_cells() -> list[tuple[str, int]]:
@@ -26,7 +26,7 @@ def sound_cells() -> list[tuple[str, int]]:
 
 
 def search_all(pairs: int, seed: int, say: Callable[[str], object] = print) -> float:
-    """Search and report every sound weighting with its share of the pairs, and return the largest distance."""
+    """Search every sound weighting with its share of the pairs, print the results, and return the largest distance."""
     cells = sound_cells()
     each = pairs // (len(cells) * (len(LIMITS) + 1)) + 1
     farthest = 0.0

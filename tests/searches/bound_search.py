@@ -1,4 +1,4 @@
-"""A search of neighbouring pairs with individual contribution bounds on the kernels of the individual filter.
+"""A search over neighbouring pairs of users with individual bounds, in the kernels of the individual filter.
 
 The extra user must move the weights by at most the user's bound. Other users may have any bounds, from zero to several
 times 1.
@@ -34,7 +34,7 @@ class Reached:
 
 
 def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6, seed: int = 0) -> Reached:
-    """Search neighbouring pairs for one with a larger distance than the bound of the extra user.
+    """Search for neighbouring pairs with a larger distance than the bound of the extra user.
 
     Args:
         weighting: A name, or a rule of `voxpop.privacy.weightings`.
@@ -73,7 +73,7 @@ def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
 
 
 def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, bounds: Int64s, limit: int) -> Floats:
-    """Return the distance between the two histograms of each pair in the real kernel, for users with these bounds."""
+    """Return the distance between the two histograms of each pair, computed by the real kernel with these bounds."""
     setting = RuleSetting(limit, 2, weighting_rule.bits(crowds.cutoff), bound=MOST_BOUND)
     setting = replace(setting, cutoff=round(crowds.cutoff * setting.unit))
     larger = _weighed(crowds, weighting_rule, setting, crowds.sets, bounds)

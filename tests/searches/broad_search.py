@@ -1,4 +1,4 @@
-"""A search of millions of neighbouring pairs for a larger sensitivity than a weighting claims."""
+"""A search over millions of neighbouring pairs for a larger sensitivity than the claimed sensitivity of a weighting."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ CELLS_AT_ONCE = 1 << 21
 """The largest number of entries of the table of users and items in one batch."""
 CLIMBERS = 256
 TOLERANCE = 1e-12
-"""A larger excess over 1 is a violation, because rounding of the distance is smaller.
+"""The excess over 1 above which a distance is a violation. Rounding errors of a distance are smaller.
 
 `WeightingRule.sensitivity` charges for rounding of steps over all users, which is far smaller over the few users of a
 pair.
@@ -119,7 +119,7 @@ def _sweep(measure: Measure, make: Callable[[int], Crowds], pairs: int) -> tuple
 
 
 def _climb(measure: Measure, rng: Generator, limit: int, top: Top, steps: int) -> Top:
-    """Change the best pair a little, many times, and keep the changes that increase the distance."""
+    """Make many small changes to the best pair, and keep the changes that do not decrease the distance."""
     crowds = top[1].where(np.zeros(CLIMBERS, np.int64))
     distances = np.full(CLIMBERS, top[0])
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Thousands of small neighbouring collections that one call of a kernel weighs together.
+"""Thousands of small neighbouring collections that are weighed in one call of a kernel.
 
 Each pair has a separate block of items, so pairs are independent. A pair starts from arbitrary weights of earlier
 users, because a weighting must not increase the distance of two histograms for any starting weights. Then the larger
@@ -33,7 +33,7 @@ class Crowds:
         return len(self.start)
 
     def distances(self, weighting_rule: WeightingRule, norm: int, limit: int) -> Floats:
-        """Return the distance between the two histograms of each pair in the real kernel."""
+        """Return the distance between the two histograms of each pair, computed by the real kernel."""
         setting = RuleSetting(limit, norm, weighting_rule.bits(self.cutoff))
         setting = replace(setting, cutoff=round(self.cutoff * setting.unit))
         larger = self._weighed(weighting_rule, setting, self.sets)
@@ -55,7 +55,7 @@ class Crowds:
         return Crowds(self.start[chosen], self.sets[chosen], self.cutoff)
 
     def better(self, other: "Crowds", wins: Bools) -> "Crowds":
-        """Return the pairs, with the pairs of the other batch if `wins` is true."""
+        """Return the pairs, replaced by the pairs of the other batch if `wins` is true."""
         start = np.where(wins[:, None], other.start, self.start)
         return Crowds(start, np.where(wins[:, None, None], other.sets, self.sets), self.cutoff)
 

@@ -1,4 +1,4 @@
-"""A search for two neighbouring collections with histograms that are too far apart, on the compiled kernels."""
+"""A search for neighbouring collections with histograms that are too far apart, in the compiled kernels."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _Users = list[Int32s]
 
 
 class Written(WeightingRule):
-    """A weighting in plain Python, such as a deliberately unsound one, with a function `share` for one user."""
+    """A weighting in plain Python, such as a deliberately unsound one. Subclasses define `shares` for one user."""
 
     __slots__ = ()
     name = "written"
@@ -135,7 +135,7 @@ def _some_items(rng: np.random.Generator, universe: int, limit: int) -> Int32s:
 
 
 def _crowded(rng: np.random.Generator, limit: int, cutoff: float) -> tuple[_Users, int]:
-    """Return users with items near the cutoff, a user with all of them, then users with one of them and new items."""
+    """Return users with items near the cutoff, a user with all of them, and users with one of them and new items."""
     near = int(rng.integers(1, limit + 1))
     users = [np.array([item], np.int32) for item in range(near - 1) for _ in range(int(cutoff))]
     fresh = count(near)

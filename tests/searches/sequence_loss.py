@@ -1,6 +1,6 @@
-"""The exact privacy loss of one user in sequences, by a search over neighbouring collections on the real code.
+"""A search for the largest exact privacy loss of one user in sequences, over neighbouring collections.
 
-The larger collection releases a tree. Then the smaller collection is counted along the same releases. Each noisy
+The larger collection releases a tree. Then the smaller collection is counted with the same released values. Each noisy
 histogram contributes its l1 distance times its share of epsilon over the sensitivity. The sum, an exact fraction of
 epsilon, is the loss of the worst outputs along that tree, and must not exceed 1.
 """
@@ -22,7 +22,7 @@ from voxpop.privacy.secret import Secret
 
 Words = Sequence[Sequence[int]]
 UNBOUNDED = Fraction(10**9)
-"""The loss if different noise follows equal outputs. In this case the noise identifies the user."""
+"""The loss if neighbours with equal outputs have different noise, because such noise reveals the user."""
 REAL_COUNTS = ContextNoise.__call__
 
 
@@ -82,7 +82,7 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
 def pair_loss(
     limits: Limits, users: Words, extra: int, secret: Secret, grams: bool = False, usual: int | None = None
 ) -> Fraction:
-    """Return the loss of one pair along the tree that the larger collection gives.
+    """Return the loss of one pair for the tree that the larger collection releases.
 
     Args:
         limits: the limits of the exploration.
@@ -104,7 +104,7 @@ def pair_loss(
 def loss_along(
     limits: Limits, users: Words, extra: int, lengths: Sequence[int], secret: Secret, usual: int | None = None
 ) -> tuple[Fraction, int, int]:
-    """Return the loss of one pair if these lengths are released, and the resulting longest and counted steps."""
+    """Return the loss of one pair if these lengths are released, and the resulting maximum length and counted steps."""
     larger = _Recorder(lengths=np.array([lengths]))
     tree = _grow(limits, users, secret, larger, False, usual)
     others = [user for number, user in enumerate(users) if number != extra]
@@ -137,16 +137,16 @@ def _grow(limits: Limits, users: Words, secret: Secret, recorder: "_Recorder", g
 
 
 class _OtherNoiseError(Exception):
-    """After equal outputs, two neighbours get different noise."""
+    """Raised if two neighbours with equal outputs get different noise."""
 
 
 @dataclass(slots=True)
 class _Recorder:
-    """Release like the real code, or repeat earlier releases, and record the private counts.
+    """Releases values like the real code, or repeats earlier released values, and records the private counts.
 
     Attributes:
-        replayed: whose releases are repeated.
-        lengths: int64 (1, classes), released first in place of noisy ones.
+        replayed: The recorder with the released values to repeat.
+        lengths: int64 (1, classes), released first in place of noisy lengths.
     """
 
     replayed: "_Recorder | None" = None

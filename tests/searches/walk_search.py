@@ -1,4 +1,4 @@
-"""A search of neighbouring collections through whole releases of n-grams, on the real release path.
+"""A search over neighbouring collections in whole releases of n-grams.
 
 The first collection is released, and the weights of every pass are kept. Then its neighbour, without one user, follows
 the same public path. It weighs its own data in every pass, but the release uses the weights of the first collection.
@@ -31,9 +31,9 @@ WALK = NGrams(max_length=4, max_phrases_per_user=12, max_spurious_share=0.1)
 BUDGET = Budget(8.0, 1e-4)
 """A budget at which a thousand users are enough for every part of a walk."""
 WORDS, USERS = 130, 700
-"""A number of words above the maximum number of tokens that counts as few."""
+"""The numbers of words and users. There are so many words that votes do not list all candidates."""
 OWN = 90
-"""Words that only the first user and at most one other user have. They are more than a pool contains."""
+"""The number of words that only the first user and at most one other user have. It exceeds the size of a pool."""
 SENTENCES = (12, 60)
 """The smallest and the largest number of sentences, for many or few users of each.
 
@@ -109,7 +109,7 @@ class Watched:
         return WatchedPools(pools, self.passes, self._path) if isinstance(pools, Pools) else pools
 
     def length_walk(self) -> Any:
-        """Begin a walk that is recorded as well."""
+        """Begin a walk over lengths that is also recorded."""
         return Watched.__new__(Watched)._begin(self)
 
     def _begin(self, engine: "Watched") -> "Watched":
@@ -144,7 +144,7 @@ class Watched:
 
 
 class StrayedError(Exception):
-    """Neighbours with the same noisy weights take different paths, so a private value became public."""
+    """Raised if neighbours with the same noisy weights run different passes, so a private value became public."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     try:
         again = plan.release(second, seed=seed)
         differs = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
-        # The saved data also follows from noisy weights. It is the certificate with the choices, and the transcript.
+        # The certificate with the choices and the transcript must also depend only on noisy weights.
         differs |= (again.plan.certificate, again.plan.transcript) != (ran.certificate, ran.transcript)
     except StrayedError:
         differs = True
@@ -216,7 +216,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
 
 
 def square_of_words(plan: NGramsPlan) -> float:
-    """Return the mu^2 of length 1 in a plan that ran. The rest of a menu's cap is for later lengths."""
+    """Return the mu^2 of length 1 in the plan of a release. The rest of the cap is for later lengths."""
     if plan.words is None:
         raise InternalError("words need adaptive rounds, but none ran")
     return plan.words.square + (plan.first.sigma**-2 if isinstance(plan.first, Menu) else 0.0)
@@ -247,7 +247,7 @@ def search_walks(pairs: int, seed: int = 0, ngrams: NGrams = WALK, budget: Budge
 
 
 def said(rng: np.random.Generator) -> LocalCorpus:
-    """Return users of common sentences or parts of them, and of words in any order. One user also has unique words."""
+    """Return users with common sentences or parts of them, and words in any order. One user also has unique words."""
     sentences = rng.integers(0, WORDS, (rng.integers(*SENTENCES, endpoint=True), WALK.max_length + 1))
     whole = np.pad(sentences[: rng.integers(1, 4)], ((0, 0), (0, 1)), constant_values=-1).ravel()
     own = np.append(WORDS + np.arange(rng.integers(OWN, endpoint=True)), -1)

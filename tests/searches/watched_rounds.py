@@ -1,4 +1,4 @@
-"""Adaptive rounds of two neighbouring collections, with the weights of each round and their distance.
+"""Adaptive rounds of two neighbouring collections, which record the weights of each round and their distance.
 
 The first collection runs the rounds, and the outcome of every item in every round is kept. Its neighbour weighs its own
 data, but items that the first collection decided get the outcome that they had there. Therefore both have the same
@@ -152,7 +152,7 @@ def hit(larger: list[Round], smaller: list[Round]) -> bool:
 def _shown(
     kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
-    """Record the decided items, and return the outcomes that count."""
+    """Record the decided items, and return their outcomes, which are earlier outcomes if there are any."""
     known = {} if before is None else before.outcomes
     outcomes = [known.get(item, each) for item, each in zip(items, own, strict=True)]
     kept.weights.update(zip(items, weights.tolist(), strict=True))

@@ -1,7 +1,7 @@
-"""A search of neighbouring pairs on the whole private path, with grouping, bounding, ordering users and weighing.
+"""A search over neighbouring pairs that includes grouping, bounding, ordering of users and weighing.
 
-`broad_search.py` calls the kernels on sets that are already bounded. Here users have more items than the limit, and
-have some items twice. The code of a release chooses the items that count and the order of users. All pairs are in one
+`broad_search.py` calls the kernels with sets that are already bounded. Here, users have more items than the limit, and
+some items occur twice. The code of a release chooses the items that count and the order of users. All pairs are in one
 collection, each with separate users and items.
 """
 

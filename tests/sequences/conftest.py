@@ -1,4 +1,4 @@
-"""Small corpora of sequences."""
+"""Fixtures with small corpora of sequences and models."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Tests of the context tree, with a reference implementation, truncation to max_length, smoothing and draws."""
+"""Tests of the context tree, including a reference implementation, truncation to max_length, smoothing and draws."""
 
 from collections import Counter
 from dataclasses import replace
@@ -20,7 +20,7 @@ from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.secret import Secret
 
 PAGES = ["home", "news", "sport", "weather"]
-SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
+SIGMAS = 7.0  # The absolute value of a normal deviate exceeds this with probability 2.6e-12.
 SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=5), min_size=1, max_size=15)
 
 
@@ -31,7 +31,7 @@ def grown(users, max_length=5, max_gram=4, epsilon=5000, size=3):
 
 
 def path_of(tree, node):
-    """Return the symbols before a node, the latest first."""
+    """Return the symbols of the context of a node, with the latest symbol first."""
     path = []
     while node > 0:
         path.append(int(tree.before[node]))
@@ -40,7 +40,7 @@ def path_of(tree, node):
 
 
 def naive_counts(tree, users, max_length, size=3):
-    """Count the symbols that follow the context of each node, step by step and node by node."""
+    """Count the symbols that follow the context of each node, in loops over steps and nodes."""
     children = {(int(tree.parents[node]), int(tree.before[node])): node for node in range(1, tree.nodes)}
     counts = Counter()
     for user in users:
@@ -84,13 +84,13 @@ def test_frequent_contexts_are_longer():
     tree = grown([[0, 1, 0, 1, 0]] * 500, epsilon=500, size=size)
     paths = {tuple(path_of(tree, node)) for node in range(tree.nodes)}
     assert {(0,), (1,), (size,), (0, 1), (1, 0), (0, size), (OTHERS,)} <= paths
-    # Of 100 symbols, the 98 without users are in no context.
+    # The 98 symbols without users are in no context.
     assert {symbol for path in paths for symbol in path} == {0, 1, size, OTHERS}
     assert not any(size in path[:-1] or OTHERS in path[:-1] for path in paths)
 
 
 def test_smoothed_probabilities_add_up_to_one(model):
-    """At every node, all probabilities are at least 0, and no sequence is empty."""
+    """At every node, no probability is negative, and the probability of an empty sequence is nearly 0."""
     smoothed = smooth(model.tree)
     assert smoothed.chances.min() >= 0
     assert smoothed.chances.sum(axis=1) == pytest.approx(1)
@@ -99,7 +99,7 @@ def test_smoothed_probabilities_add_up_to_one(model):
 
 
 def test_large_noise_gives_the_probabilities_of_shorter_contexts():
-    """If the scale is far above the counts, longer contexts have their parents' probabilities.
+    """If the noise scale is far above the counts, longer contexts have the probabilities of their parents.
 
     Otherwise, they have their own.
     """

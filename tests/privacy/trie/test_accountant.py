@@ -50,7 +50,7 @@ def test_the_bound_for_one_word_agrees_with_exhaustive_search(ballot, epsilon, a
 @pytest.mark.parametrize("added", [True, False])
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated([Ballot(*each) for each in ONE_VOTE]))
 def test_the_bound_for_many_words_agrees_with_exhaustive_search(ballot, epsilon, added):
-    """Over three rounds, the bound exceeds the worst adversary who observes surviving prefixes by at most one per cent."""
+    """Over three rounds, the bound exceeds the delta of the worst adversary by at most one per cent."""
     most = 24
     exact = worst_many_words(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, "many", added, 1200)
@@ -100,7 +100,7 @@ def test_survival_with_several_votes_agrees_with_fractions(rate, theta, again, f
     ("batch", "one", "many"), [(6269, 0.0395, 0.054), (11_941, 0.0825, 0.1115), (21_718, 0.1645, 0.2205)]
 )
 def test_the_parameters_of_the_paper_cost_less_than_published(batch, one, many):
-    """The paper states epsilon 1, 2 and 4 for theta 12 and 10 rounds, but the parameters cost about a twentieth of it."""
+    """The paper states epsilon 1, 2 and 4 for theta 12 and 10 rounds, but these parameters cost far less."""
     rate = batch / USERS
     for epsilon, words in ((one, "one"), (many, "many")):
         assert trie_delta(epsilon, Ballot(rate, 12), 10, words) <= DELTA
