@@ -378,7 +378,7 @@ def with_margin(tmp_path_factory):
     ids=[*FORGED, *FORGED_PROFILE],
 )
 def test_impossible_contents_are_detected(request, tmp_path, source, change):
-    """Cover, keys, marks and counts that the plan cannot give are rejected, even with new checksums and a new report."""
+    """Cover, keys, marks and counts must be possible for the plan, even with new checksums and a new report."""
     copy = tmp_path / "copy"
     shutil.copytree(request.getfixturevalue(source), copy)
     record = json.loads((copy / "profile.json").read_text())

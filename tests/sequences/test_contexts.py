@@ -136,7 +136,7 @@ def test_quantiles_agree_with_integrals(noisy, expected, scale, level):
 
 
 def naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings):
-    """Run expectation maximisation with smoothing. The likelihood of a cell is a sum over a fine grid."""
+    """Run expectation maximisation with smoothing, with the likelihood of each cell as a sum over a fine grid."""
     parts = 4000
     inside = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) + 0.5) / parts
     like = np.array(
@@ -180,7 +180,7 @@ SHAPES = {
 
 
 def one_level(shape, scale, seed):
-    """Return exact counts and a tree of its root: 100,000 steps of a shape and 5,000 ends, with Laplace noise."""
+    """Return exact counts of 100,000 steps of a shape and 5,000 ends, and a tree of one node with noisy counts."""
     rng = np.random.default_rng(seed)
     exact = np.append(100_000 * shape / shape.sum(), 5_000)
     counts = np.round(exact + rng.laplace(0, scale, exact.size)).astype(np.int64)
@@ -192,12 +192,12 @@ def one_level(shape, scale, seed):
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("scale", [50, 500])
 def test_smoothing_reduces_noise(name, scale):
-    """Smoothed counts are as close to the truth as counts that are cut off at 0, or much closer for large noise.
+    """Smoothed counts are at least as accurate as counts that are clipped at 0, and much more accurate for large noise.
 
     They add up.
 
-    There are 20 fixed seeds. The noise of a sum of counts has the deviation scale (2 width)^(1/2). Seven deviations are
-    allowed.
+    There are 20 fixed seeds. The noise of a sum of counts has the standard deviation scale (2 width)^(1/2), and seven
+    standard deviations are allowed.
     """
     ours, cut = [], []
     for seed in range(20):
@@ -213,11 +213,11 @@ def test_smoothing_reduces_noise(name, scale):
 
 
 @pytest.mark.jit
-def test_draws_of_the_root_have_the_spread_of_the_noise():
-    """If counts are far above the noise, a bootstrap draw is the count plus noise with the same deviation.
+def test_bootstrap_draws_of_the_root_have_the_variance_of_the_noise():
+    """If counts are far above the noise, a bootstrap draw is the count plus noise with the same variance.
 
-    There are 400 draws of 17 symbols each. The mean square of n Laplace numbers of variance 2 has the deviation (20 /
-    n)^(1/2). For n = 6,800, seven deviations are 0.38.
+    There are 400 draws of 17 symbols each. The mean square of n Laplace numbers of variance 2 has the standard
+    deviation (20 / n)^(1/2). For n = 6,800, seven standard deviations are 0.38.
     """
     shape = np.arange(17, 34)
     _, tree = one_level(shape, 20.0, 1)
@@ -230,7 +230,7 @@ def test_draws_of_the_root_have_the_spread_of_the_noise():
 @pytest.mark.jit
 @pytest.mark.parametrize("name", ["model", "symbols_alone"])
 @pytest.mark.parametrize(("novelty", "repeats"), [(2.0, 0.0), (NEVER, 0.0), (2.0, 0.4)])
-def test_draws_follow_the_model(name, novelty, repeats, request):
+def test_draws_have_the_probabilities_of_the_model(name, novelty, repeats, request):
     """The frequencies of sequences of up to four symbols agree with their probabilities (false alarm below 1e-9)."""
     n = 200_000
     model = replace(request.getfixturevalue(name))
@@ -250,7 +250,7 @@ def test_draws_follow_the_model(name, novelty, repeats, request):
 
 @pytest.mark.jit
 def test_the_model_resembles_the_data(visits, model):
-    """The number of users, the beginnings and the lengths of drawn sequences agree with the data."""
+    """The number of users, the first symbols and the lengths of drawn sequences agree with the data."""
     assert model.n_users == pytest.approx(6000, rel=0.1)
     assert dict(model.next().iter_rows())["home"] == pytest.approx(0.6, abs=0.08)
     drawn = model._sampler.draw(np.arange(20_000, dtype=np.uint64))

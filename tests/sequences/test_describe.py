@@ -16,12 +16,12 @@ END = "⟨end⟩"
 
 @pytest.fixture(scope="module")
 def model(visits):
-    """Return a model of contexts of the common fixture of visits."""
+    """Return a model with contexts from the fixture `visits`."""
     return vp.Sequences(max_length=8, max_gram=3, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
 
 
-def test_charts_show_the_results_of_the_queries(model):
-    """Bars equal the results of the same queries, so the page and the command line agree."""
+def test_charts_contain_the_results_of_queries(model):
+    """Therefore, the page and the command line agree."""
     drawn = charts_of(model, END)
     starts = {row["symbol"]: row for row in model.starting().to_dicts()}
     for bar in drawn["starts"]:
@@ -36,15 +36,15 @@ def test_charts_show_the_results_of_the_queries(model):
 
 
 def test_the_report_states_whether_only_single_symbols_were_counted(model, symbols_alone, tmp_path):
-    """If only single symbols were counted, the page warns that no released number shows how sequences continue."""
+    """If so, the page contains a warning, because no released number shows how sequences continue."""
     for name, each in (("contexts", model), ("alone", symbols_alone)):
         each.save(tmp_path / name)
         page = (tmp_path / name / "report.html").read_text()
         assert ("Only single symbols were counted" in page) == (name == "alone")
 
 
-def test_the_table_of_transitions_agrees_with_the_answers(model):
-    """If every symbol has a row, cells are the rounded shares, and there is no column for other symbols."""
+def test_the_table_of_transitions_agrees_with_the_query(model):
+    """If every symbol has a row, the cells are rounded shares, and there is no column for other symbols."""
     table = charts_of(model, END)["transitions"]
     assert set(table["columns"]) == {*PAGES, END}
     shares = {(row["from"], row["symbol"] or END): row["share"] for row in model.transitions().to_dicts()}
@@ -55,8 +55,8 @@ def test_the_table_of_transitions_agrees_with_the_answers(model):
             assert cell["shade"] == round(10 * share**0.5)
 
 
-def test_symbols_without_a_row_are_one_column_together(model):
-    """The shares of symbols without a row are summed, and each row adds up to 1."""
+def test_symbols_without_a_row_share_one_column(model):
+    """Their shares are summed, so each row adds up to 1."""
     share, low, high = model._queries.transitions_among([0, 2], 0.9)
     whole = model._queries.transitions_among([0, 1, 2, 3], 0.9)[0]
     np.testing.assert_allclose(share[:, :2], whole[[0, 2]][:, [0, 2]])
@@ -68,8 +68,11 @@ def test_symbols_without_a_row_are_one_column_together(model):
 
 
 @pytest.mark.jit
-def test_many_and_unusual_symbols_are_modelled():
-    """Symbols beyond twenty share one column. Names that are invisible or too long get a readable form."""
+def test_many_and_unusual_symbols_are_displayed():
+    """Symbols after the first twenty share one column.
+
+    Invisible characters are replaced, and long names are shortened.
+    """
     symbols = [f"page{number}" for number in range(28)] + ["turn\u202ed", "x" * 60]
     rows = pl.DataFrame({"who": range(900), "pages": [[symbols[i % 30], symbols[(i * 7) % 30]] for i in range(900)]})
     corpus = read_engine(rows, user="who", sequence="pages")
@@ -82,15 +85,15 @@ def test_many_and_unusual_symbols_are_modelled():
     assert all(len(name) <= 24 and name.isprintable() for name in names)
 
 
-def test_a_model_with_many_counts_is_saved_quickly(model, monkeypatch):
-    """Charts that would take longer than the release are not drawn."""
+def test_a_model_with_many_counts_has_no_charts(model, monkeypatch):
+    """Drawing these charts would take longer than the release."""
     monkeypatch.setattr("voxpop.mechanisms.sequences.describe.MOST_COUNTS", model.tree.counts.size - 1)
     assert charts_of(model, END) == {}
 
 
 @pytest.mark.jit
 def test_the_report_of_a_loaded_model_is_the_same(model, tmp_path):
-    """If a model is saved, loaded and saved again, the page is the same byte for byte."""
+    """If a model is saved, loaded and saved again, the bytes of the page are the same."""
     model.save(tmp_path / "one")
     vp.load(tmp_path / "one", vp.SequenceModel).save(tmp_path / "two")
     pages = [(tmp_path / name / "report.html").read_bytes() for name in ("one", "two")]

@@ -1,4 +1,4 @@
-"""Tests of sequences that are drawn together, with a reference implementation, distributions, and varying counts."""
+"""Tests of drawing sequences together, including a reference implementation, distributions and the spread of counts."""
 
 from collections import Counter
 from dataclasses import replace
@@ -14,7 +14,7 @@ from voxpop.kernels.uniform import uniform
 from voxpop.mechanisms.sequences import drawing
 from voxpop.mechanisms.sequences.constants import LEAST_NOVELTY, NEVER
 
-SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
+SIGMAS = 7.0  # The absolute value of a normal deviate exceeds this with probability 2.6e-12.
 
 
 def sampler_of(model, novelty, repeats=0.0):
@@ -33,8 +33,8 @@ def listed(drawn):
     st.integers(0, 2**64 - 1),
     st.tuples(st.sampled_from([*LEAST_NOVELTY, 4.0, NEVER]), st.sampled_from([0.0, 0.3, 0.98])),
 )
-def test_draws_equal_those_of_loops(model, symbols_alone, alone, number, seed, copies):
-    """Every symbol equals the symbol of the reference implementation."""
+def test_draws_equal_those_of_the_reference_implementation(model, symbols_alone, alone, number, seed, copies):
+    """All symbols of all sequences are the same."""
     sampler = sampler_of(symbols_alone if alone else model, *copies)
     tree = sampler.tree
     seeds = np.random.default_rng(seed).integers(0, 2**64, number, dtype=np.uint64)
@@ -49,15 +49,15 @@ def test_draws_equal_those_of_loops(model, symbols_alone, alone, number, seed, c
     numbers = [lambda state=state: uniform(state) for state in states]
     naive = draw_together(chances, sampler.fit.ends, copies, numbers, lambda: uniform(shared))
     drawn = listed(sampler.draw(seeds))
-    # Probabilities are differences of running sums, so a boundary may have a rounding error. It affects one draw in
-    # about 1e12.
+    # Probabilities are differences of running sums, so boundaries may have a rounding error, which affects about one
+    # draw in 1e12.
     assert drawn == naive
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("name", ["model", "symbols_alone"])
-def test_each_sequence_follows_the_model(name, request):
-    """Each of three sequences has the distribution of the model (false alarm below 1e-9)."""
+def test_each_sequence_has_the_distribution_of_the_model(name, request):
+    """Three sequences are drawn together many times (false alarm below 1e-9)."""
     sampler, draws = sampler_of(request.getfixturevalue(name), 2.0, 0.3), 3_000
     seeds = np.random.default_rng(6).integers(0, 2**64, (draws, 3), dtype=np.uint64)
     counts = [Counter() for _ in range(3)]
@@ -83,9 +83,10 @@ def spread_of_counts(sampler):
 
 @pytest.mark.jit
 def test_counts_vary_less_than_for_independent_sequences(model, monkeypatch):
-    """The variance of counts is below a quarter. A broken variant without spreading has the variance of independence.
+    """The relative variance of counts is below a quarter. In a broken variant without spreading, it is about 1.
 
-    Each of 16 variances of 60 counts has a relative deviation of 0.18. Seven deviations of their mean are below 0.5.
+    Each of 16 variances of 60 counts has a relative standard deviation of 0.18. Seven standard deviations of their mean
+    are below 0.5.
     """
     sampler = sampler_of(model, NEVER)
     assert spread_of_counts(sampler) < 0.25
@@ -94,8 +95,8 @@ def test_counts_vary_less_than_for_independent_sequences(model, monkeypatch):
     assert spread_of_counts(sampler) > 0.5
 
 
-def test_more_steps_than_one_batch_are_drawn(model, monkeypatch):
-    """Drawing in pieces, one after another, loses no sequence. A draw without seeds is empty."""
+def test_drawing_in_batches_gives_the_same_sequences(model, monkeypatch):
+    """A draw without seeds is empty."""
     seeds = np.arange(25, dtype=np.uint64)
     monkeypatch.setattr(drawing, "_MOST_TOGETHER", 10 * model.max_length)
     pieces = [listed(model._sampler.draw(seeds[start : start + 10])) for start in (0, 10, 20)]
@@ -104,8 +105,8 @@ def test_more_steps_than_one_batch_are_drawn(model, monkeypatch):
 
 
 @given(st.integers(1, 2_000), st.integers(0, 2**64 - 1), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_every_run_is_spread_evenly(size, seed, start, low, high):
-    """The number of elements of a run in an interval is the expected number, up to 3 + log2(size)."""
+def test_numbers_in_every_run_are_spread_evenly(size, seed, start, low, high):
+    """In any interval, the number of elements of a run differs from the expected number by less than 3 + log2(size)."""
     low, high = sorted((low, high))
     found = drawing._spread(size, np.array([seed], np.uint64))[int(start * size) :]
     held = ((found >= low) & (found < high)).sum()

@@ -1,4 +1,4 @@
-"""The comparison of a model with its data, and samples as tables of events."""
+"""Tests of comparisons of models with their data, and of samples as tables of events."""
 
 import numpy as np
 import polars as pl
@@ -23,10 +23,10 @@ def cases(users=6_000, seed=0):
 
 
 @pytest.mark.jit
-def test_better_models_resemble_the_data_more():
-    """At a large epsilon, there is almost no difference.
+def test_models_with_a_larger_epsilon_resemble_the_data_more():
+    """At a large epsilon, model and data are almost the same.
 
-    At a small epsilon, the difference is larger. Another process differs most.
+    At a small epsilon, the differences are at least twice as large.
     """
     corpus, mechanism = cases(), vp.Sequences(alphabet=STEPS)
     found = [vp.evaluate(mechanism.release(corpus, vp.Budget(epsilon), seed=1), corpus).facts for epsilon in (0.02, 50)]
@@ -55,8 +55,8 @@ def test_better_models_resemble_the_data_more():
 
 
 @pytest.mark.jit
-def test_each_distance_is_measured_on_samples():
-    """The distances of lengths, first and last symbols are between the drawn sequences and data of another process."""
+def test_distances_are_measured_on_drawn_sequences():
+    """Distances between drawn sequences and the data of another process are as expected."""
     model = vp.Sequences(alphabet=STEPS).release(cases(), vp.Budget(20), seed=1)
     users, other = 3_000, ["pay", "check", "check"]
     corpus = read_engine(pl.DataFrame({"who": range(users), "steps": [other] * users}), user="who", sequence="steps")
@@ -73,7 +73,7 @@ def test_each_distance_is_measured_on_samples():
 
 
 def test_the_comparison_is_marked_private():
-    """The first line of the text contains the mark. Items are rejected, because they have no order to compare."""
+    """The first line of the text contains the mark. A corpus of items is rejected, because items have no order."""
     corpus = cases(300)
     model = vp.Sequences(alphabet=STEPS, other="(other)").release(corpus, vp.Budget(8), seed=1)
     found = vp.evaluate(model, corpus)
@@ -84,14 +84,14 @@ def test_the_comparison_is_marked_private():
         vp.evaluate(model, items)
 
 
-def test_events_are_the_drawn_sequences():
+def test_events_contain_the_drawn_sequences():
     """A table of events contains the sequences of `sample`, and can be read again without names of columns."""
     model = vp.Sequences(alphabet=STEPS).release(cases(600), vp.Budget(8), seed=1)
     events = model.to_events(200, seed=3)
     sampled = model.sample(200, seed=3)
     joined = events.group_by("case", maintain_order=True).agg(pl.col("activity").sort_by("time"))
     assert joined["activity"].to_list() == sampled["sequence"].to_list()
-    # Shuffled rows are the same log, because the events of a case are ordered by their times.
+    # The order of rows does not matter, because the events of a case are sorted by time.
     again = vp.read(events.sample(fraction=1, shuffle=True, seed=1))
     same = vp.read(sampled, user="user", sequence="sequence")
     first, second = (vp.Sequences(alphabet=STEPS).release(each, vp.Budget(8), seed=2) for each in (again, same))

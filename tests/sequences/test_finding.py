@@ -14,7 +14,7 @@ PAGES = ["home", "news", "sport", "weather"]
 
 
 def test_one_call_finds_the_alphabet_and_counts(visits):
-    """The guarantee covers the whole budget, and the model has the alphabet that was found."""
+    """The guarantee is for the whole budget, and the alphabet of the model consists of released symbols."""
     model = vp.Sequences(max_length=8, max_gram=3, alphabet="find").release(visits, vp.Budget(4, 1e-6))
     assert list(model.alphabet) == PAGES
     assert model.guarantee == vp.Guarantee(4, 1e-6)
@@ -31,11 +31,11 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
 @settings(max_examples=10)
 @given(st.floats(1e-3, 1e3))
 def test_both_steps_spend_at_most_the_budget(epsilon):
-    """In exact fractions, the sum of both steps is at most the budget and close to it."""
+    """In exact fractions, the epsilons of both steps add up to at most the budget and close to it."""
     try:
         plan = vp.Sequences(alphabet="find").plan(vp.Budget(epsilon, 1e-7))
     except vp.errors.BudgetError:
-        # If a quarter of epsilon is so small that finite arithmetic costs more than delta, planning raises an error.
+        # If a quarter of epsilon is so large that finite arithmetic costs more than delta, planning raises an error.
         assert epsilon > 100
         return
     spent = Fraction(plan.finding.epsilon) + Fraction(plan.counting.epsilon)
@@ -45,7 +45,7 @@ def test_both_steps_spend_at_most_the_budget(epsilon):
 
 
 def test_an_alphabet_cannot_be_found_without_delta_or_with_too_few_users(visits):
-    """Without delta, no token can be found. With too few users for the budget, no token is found."""
+    """Planning requires a delta. If no symbol is released because users are too few, the release raises an error."""
     with pytest.raises(vp.errors.BudgetError, match="delta"):
         vp.Sequences(alphabet="find").plan(vp.Budget(1))
     with pytest.raises(vp.errors.InputError, match="no alphabet"):

@@ -1,4 +1,4 @@
-"""Tests of the public interface, with fields, alphabets, plans, one sequence per user, and composition."""
+"""Tests of the public interface, including fields, alphabets, plans, one sequence per user, and composition."""
 
 import numpy as np
 import polars as pl
@@ -39,8 +39,8 @@ def test_fields_out_of_range_are_rejected(fields, words):
         vp.Sequences(**fields)
 
 
-def test_a_missing_alphabet_is_an_error_with_a_next_step(visits):
-    """The configuration is valid without an alphabet, but plans and releases require a public alphabet."""
+def test_a_missing_alphabet_is_rejected(visits):
+    """The configuration is valid without an alphabet, but plans and releases require one. The error has a next step."""
     bare = vp.Sequences(max_length=20, max_gram=5)
     for call in (lambda: bare.plan(vp.Budget(1)), lambda: bare.release(visits, vp.Budget(1))):
         with pytest.raises(vp.errors.InputError, match="public") as refusal:
@@ -51,14 +51,14 @@ def test_a_missing_alphabet_is_an_error_with_a_next_step(visits):
 
 
 def test_the_order_of_the_alphabet_does_not_matter(visits):
-    """Symbols are numbered by their bytes, so two orders give equal mechanisms and equal releases."""
+    """Symbols are sorted by their bytes, so two orders give equal mechanisms and equal releases."""
     one, other = (vp.Sequences(4, 3, alphabet=order) for order in (PAGES, PAGES[::-1]))
     assert one == other
     assert one.release(visits, vp.Budget(1), seed=1) == other.release(visits, vp.Budget(1), seed=1)
 
 
-def test_an_alphabet_from_a_release_and_the_total_cost(visits):
-    """A set-union release can be the alphabet, and the composed guarantee adds up both costs."""
+def test_a_release_of_items_can_be_the_alphabet(visits):
+    """The composed guarantee includes both costs."""
     words = vp.Items(max_items_per_user=4).release(visits, vp.Budget(1, 1e-6))
     model = vp.Sequences(5, 3, alphabet=words).release(visits, vp.Budget(2))
     assert list(model.alphabet) == PAGES
@@ -69,14 +69,14 @@ def test_an_alphabet_from_a_release_and_the_total_cost(visits):
     assert not compose([words.guarantee, seeded.guarantee]).private
 
 
-def test_the_plan_states_the_numbers_before_any_data():
+def test_the_plan_contains_all_numbers_before_any_data_is_read():
     """Lengths get at most 7 % of epsilon, and distinct and repeated symbols get at most 15 % of the rest."""
     plan = vp.Sequences(alphabet=[str(page) for page in range(17)]).plan(vp.Budget(0.5, 1e-7))
     left = (1 - 0.07) * 0.85
     lengths, variety, level = plan.to_dict()["passes"]
     assert lengths["scale"] == pytest.approx(1 / (0.5 * 0.07))
     assert variety == {"pass": "variety", "largest_part": "3/20"}
-    # The root gets a twentieth of the remaining epsilon, for the usual 20 symbols.
+    # The root gets a twentieth of the remaining epsilon, and the noise is for the usual length of 20 symbols.
     assert plan.scale == pytest.approx(20 / 0.5 * 20 / left)
     assert plan.threshold == pytest.approx(18 * 20 / 0.5 / (left * 0.95))
     assert plan.guarantee == vp.Guarantee(0.5, 0.0)
@@ -93,8 +93,8 @@ def test_budgets_that_are_out_of_range_are_rejected(epsilon):
         vp.Sequences(alphabet=["a"]).plan(vp.Budget(epsilon))
 
 
-def test_items_have_no_order():
-    """A corpus of items is rejected, because items have no order."""
+def test_a_corpus_of_items_is_rejected():
+    """Items have no order."""
     corpus = read_engine(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what")
     with pytest.raises(vp.errors.InputError, match="order"):
         vp.Sequences(alphabet=["a"]).release(corpus, vp.Budget(1))
@@ -118,16 +118,16 @@ USERS = st.lists(
 
 
 def test_a_plan_of_single_symbols_has_no_threshold():
-    """In this plan no symbol is a context, so the text has no number of occurrences."""
+    """In such a plan, no symbol is a context, so the text mentions no contexts."""
     plan = vp.Sequences(max_gram=1, alphabet=["home", "news"]).plan(vp.Budget(1))
     assert plan.threshold is None
     assert "context" not in str(plan)
 
 
-@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and show nothing more.
+@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes.
 @pytest.mark.usefixtures("few_sessions_in_test")  # The test compares texts, not the accuracy of answers.
-def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
-    """Without a max_length, long sequences get more noise than 20 steps would. The text and the page state this."""
+def test_the_plan_states_that_long_sequences_get_more_noise():
+    """Without a max_length, the stated noise is for up to 20 counted steps. The page contains the executed noise."""
     rng = np.random.default_rng(1)
     frame = pl.DataFrame({"who": range(2000), "pages": [rng.choice(["home", "news"], 40).tolist()] * 2000})
     corpus = read_engine(frame, user="who", sequence="pages")
@@ -146,9 +146,9 @@ def test_noise_that_exceeds_the_plan_is_not_excluded_by_its_text():
 
 @given(USERS, st.integers(1, 8))
 def test_documents_of_a_user_are_joined_and_truncated(users, most):
-    """All documents of a user are joined without unknown symbols and then truncated.
+    """The documents of a user are joined without unknown symbols, and the result is truncated.
 
-    Users without a symbol are absent.
+    Users without a known symbol are omitted.
     """
     rows = [(number, document) for number, documents in enumerate(users) for document in documents]
     corpus = read_engine(
@@ -190,7 +190,7 @@ def test_documents_are_sampled_evenly():
 
 @pytest.mark.jit
 def test_a_large_alphabet_contains_all_symbols_that_occur(visits):
-    """Four of fifty thousand symbols occur and get most of the probability, at a noise scale of 40 for each symbol."""
+    """Only four of fifty thousand symbols occur, and they get most of the probability despite the noise."""
     alphabet = PAGES + [f"word {number}" for number in range(50_000)]
     model = vp.Sequences(8, 3, alphabet=alphabet).release(visits, vp.Budget(4), seed=1)
     first = dict(model.next().iter_rows())
@@ -203,7 +203,7 @@ def test_a_large_alphabet_contains_all_symbols_that_occur(visits):
 
 
 def test_other_tokens_become_one_symbol(capsys):
-    """Sequences keep their lengths. A typo in the alphabet appears as this symbol, and the message reports it."""
+    """Sequences keep their lengths, and a message contains the number of events outside of the alphabet."""
     rows = pl.DataFrame({"who": range(900), "pages": [["home", "serach", "buy"], ["x", "home"], ["y"]] * 300})
     corpus = read_engine(rows, user="who", sequence="pages")
     for alphabet in (["home", "search", "buy"], "find"):

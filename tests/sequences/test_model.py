@@ -1,4 +1,4 @@
-"""Tests of a sequence model, with probabilities that add up, draws that follow them, tables and files."""
+"""Tests of a sequence model, including probabilities, draws, tables and files."""
 
 import itertools
 import json
@@ -21,11 +21,11 @@ from voxpop.release.saving import checksum
 pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
 PAGES = ["home", "news", "sport", "weather"]
-SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
+SIGMAS = 7.0  # The absolute value of a normal deviate exceeds this with probability 2.6e-12.
 
 
 def test_probabilities_after_every_context_add_up_to_one(model):
-    """The sums are taken at every node of the tree and for every prefix of at most three symbols."""
+    """The sums are tested at every node of the tree and for every prefix of at most three symbols."""
     smoothed = model._sampler.smoothed
     assert smoothed.chances.min() >= 0
     assert smoothed.chances.sum(axis=1) == pytest.approx(1)
@@ -49,7 +49,7 @@ def test_probabilities_of_all_sequences_add_up_to_one(visits):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("novelty", LEAST_NOVELTY)
 def test_probabilities_add_up_to_one_with_the_maximum_number_of_copies(visits, novelty):
-    """In this case, the model has only single symbols, and the latest place is excluded from the urn."""
+    """The model counts only single symbols, and the latest symbol is excluded from copies."""
     sampler = vp.Sequences(max_length=3, max_gram=1, alphabet=PAGES).release(visits, vp.Budget(3), seed=2)._sampler
     sampler = replace(sampler, fit=replace(sampler.fit, novelty=novelty))
     every = itertools.chain.from_iterable(itertools.product(range(len(PAGES)), repeat=n) for n in range(1, 4))
@@ -57,7 +57,7 @@ def test_probabilities_add_up_to_one_with_the_maximum_number_of_copies(visits, n
 
 
 @pytest.mark.jit
-def test_draws_follow_the_probabilities(model):
+def test_frequencies_of_drawn_sequences_agree_with_probabilities(model):
     """The frequency of each short sequence agrees with its probability (false alarm below 1e-9)."""
     n = 200_000
     drawn = model.sample(n, seed=4)
@@ -72,14 +72,14 @@ def test_draws_follow_the_probabilities(model):
     assert lengths.max() <= 8
 
 
-def test_only_seeded_draws_repeat(model):
+def test_only_seeded_draws_are_repeatable(model):
     """The same seed and number give the same sequences. Draws without a seed differ."""
     assert model.sample(50, seed=1).equals(model.sample(50, seed=1))
     assert not model.sample(50).equals(model.sample(50))
 
 
 def test_a_saved_result_is_loaded_unchanged(model, tmp_path):
-    """A loaded model equals the saved model, even if it replaced an earlier model. Its plan cannot run."""
+    """A loaded model equals the saved model, even if the model was saved twice."""
     model.save(tmp_path / "model")
     model.save(tmp_path / "model")
     again = vp.load(tmp_path / "model", vp.SequenceModel)
@@ -132,7 +132,7 @@ def test_a_forged_table_is_rejected(saved, tmp_path, column, value):
         vp.load(folder, vp.SequenceModel)
 
 
-def test_wrong_calls_are_explained(model):
+def test_wrong_arguments_are_rejected(model):
     """Numbers out of range, prefixes with unknown symbols, and a string instead of a sequence are rejected."""
     for n in (0, True, 1.5, "3"):
         with pytest.raises(vp.errors.InputError, match="whole number"):
@@ -152,15 +152,15 @@ def test_an_empty_release_is_reported(model):
 
 
 def test_the_query_next_has_intervals_on_request(model):
-    """The query `next` returns the same probabilities with and without intervals."""
+    """The probabilities are the same with and without intervals."""
     plain, sure = model.next(["home"]), model.next(["home"], level=0.9)
     assert plain.columns == ["symbol", "probability"]
     assert sure.columns == ["symbol", "probability", "error", "low", "high"]
     assert sure.select(plain.columns).equals(plain)
 
 
-def test_whole_numbers_can_denote_symbols():
-    """`voxpop.read` converts whole numbers to strings, and queries accept the whole numbers."""
+def test_queries_accept_whole_numbers_as_symbols():
+    """`voxpop.read` converts whole numbers to strings, and so do queries."""
     rows = pl.DataFrame({"who": range(900), "pages": [[1, 2], [1], [2, 1]] * 300})
     corpus = read_engine(rows, user="who", sequence="pages")
     model = vp.Sequences(max_length=3, alphabet=["1", "2"]).release(corpus, vp.Budget(4), seed=1)
@@ -169,7 +169,7 @@ def test_whole_numbers_can_denote_symbols():
 
 
 def test_a_model_of_an_earlier_version_is_rejected(model, tmp_path):
-    """A model of an earlier version is rejected, because the counts of the earlier format have another meaning."""
+    """The counts of the earlier format have another meaning."""
     model.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(path.read_text().replace('"format_version": 5', '"format_version": 4'))
@@ -178,7 +178,7 @@ def test_a_model_of_an_earlier_version_is_rejected(model, tmp_path):
 
 
 def test_releases_depend_only_on_the_secret(visits):
-    """A seed repeats a release. Two releases without a seed differ."""
+    """Releases with the same seed are equal, and releases without a seed differ."""
     sequences = vp.Sequences(max_length=5, max_gram=3, alphabet=PAGES)
     assert sequences.release(visits, vp.Budget(1), seed=5) == sequences.release(visits, vp.Budget(1), seed=5)
     assert sequences.release(visits, vp.Budget(1)) != sequences.release(visits, vp.Budget(1))

@@ -49,7 +49,7 @@ def collections():
     )
 
 
-# A total equals a sum except in its last bit.
+# In this example, a total differs from a sum in the last bit.
 @example((3, ["b", "b", "abbab", "abbcc"], 1), Fraction(5), 5, 4, 205712)
 @settings(max_examples=150)
 @given(
@@ -60,7 +60,7 @@ def collections():
     st.integers(0, 10**6),
 )
 def test_the_tree_equals_the_reference_implementation(collection, epsilon, max_length, max_gram, seed):
-    """Grams, noisy counts, consistent counts and scales equal the results of loops over dicts and fractions."""
+    """Grams, noisy counts, consistent counts and scales are the same."""
     size, sequences, copies = collection
     sequences = [naive.truncate(each, ALPHABET[:size], max_length) for each in sequences * copies]
     secret = Secret.from_seed(seed)
@@ -84,7 +84,7 @@ def test_the_tree_equals_the_reference_implementation(collection, epsilon, max_l
 
 
 def test_counts_are_occurrences():
-    """A gram that occurs twice in a sequence counts twice (6 in 5 sequences, as in the paper).
+    """A gram that occurs twice in a sequence counts twice, so "ab" occurs 6 times in 5 sequences, as in the paper.
 
     The end mark alone is not a gram.
     """
@@ -99,7 +99,7 @@ def test_counts_are_occurrences():
     assert (naive.END,) not in found
 
 
-# Figure 1 of the paper, with noisy counts of the children of the root, I1, I2, I3, I2-I3 and I3-I1, as printed.
+# The noisy counts of Figure 1 of the paper, for the children of the root, I1, I2, I3, I2-I3 and I3-I1.
 FIGURE = {
     "": [4, 10, 9],
     "1": [0, 4, 0, 0],
@@ -110,7 +110,7 @@ FIGURE = {
 }
 
 
-def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
+def test_the_first_two_levels_of_figure_1_have_the_printed_budgets():
     """The root gets epsilon/5. I1 gets 4/5 for one predicted level, and I2 and I3 get 2/5 for two predicted levels."""
     paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
     root = paths.spend(0, Fraction(1, 5))
@@ -122,7 +122,7 @@ def test_the_first_two_levels_of_figure_1_get_the_budgets_printed_there():
     assert shares == [Fraction(4, 5), Fraction(2, 5), Fraction(2, 5)]
 
 
-def test_the_last_level_of_figure_1_differs_as_in_the_errata():
+def test_the_last_level_of_figure_1_differs_from_the_formula():
     """In the figure, I2-I3 and I3-I1 get the whole remaining budget.
 
     The printed formula predicts 2 and 3 levels for these grams.
@@ -146,14 +146,14 @@ def test_the_consistent_counts_of_figure_1_are_reproduced():
 
 
 def _level(parents, names):
-    """Return a level with the counts that the figure shows. The root has no end mark."""
+    """Return a level with the counts of the figure. The root has no end mark."""
     counts = [(*FIGURE[name], -1)[:4] for name in names]
     return Level(np.array(parents), np.ones(len(parents)), np.array(counts))
 
 
 @given(st.integers(1, 8), st.lists(st.integers(1, 8), max_size=8), st.floats(0.01, 10))
 def test_no_path_spends_more_than_epsilon(levels, heights, epsilon):
-    """For all predicted heights, the shares on a path are exact fractions and add up to at most 1."""
+    """For any predicted heights, the shares on a path are exact fractions that add up to at most 1."""
     paths = PathBudget(Limits(Fraction(epsilon), alphabet=17, max_length=20, max_gram=levels))
     number, spent = paths.spend(0, Fraction(1, levels)), Fraction(1, levels)
     for depth, height in enumerate(heights[: levels - 1]):
@@ -194,8 +194,8 @@ def test_the_root_has_no_end_mark():
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("length", [2, 4, 7])
-def test_synthesis_equals_that_of_the_paper(visits, seed, length):
-    """Sequences and their numbers equal the result of the paper's loops over the same whole counts."""
+def test_synthesis_equals_the_reference_implementation(visits, seed, length):
+    """The sequences and their numbers equal those of the loops in the paper."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=length, n_max=3, alphabet=PAGES)
     model = mechanism.release(visits, vp.Budget(0.2 + seed), seed=seed)
     tree = model.tree
@@ -216,7 +216,7 @@ def test_synthesis_equals_that_of_the_paper(visits, seed, length):
 
 
 def test_plan_guarantee_and_table_have_the_expected_values(visits):
-    """Plan, guarantee and table have the expected values, and wrong fields are rejected."""
+    """Wrong fields, a very small epsilon and a corpus of items are rejected."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))
     assert (plan.scale, plan.guarantee) == (pytest.approx(8 * 4 / 3), vp.Guarantee(3, 0.0))

@@ -1,4 +1,4 @@
-"""Tests of one user's privacy loss by an exact search and an audit of outputs. Both detect broken variants."""
+"""Tests of the privacy loss of one user, with an exact search and an audit of outputs. Both detect broken variants."""
 
 import sys
 from fractions import Fraction
@@ -26,8 +26,8 @@ from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
-ALARM = 1e-10  # the probability that one bound of the audit is wrong
-RUNS = 2500  # A limit below is missed with probability below 1e-8. With 1,500 runs, this probability was 1e-4.
+ALARM = 1e-10  # This is the probability that one bound of the audit is wrong.
+RUNS = 2500  # The tests below fail by chance with probability below 1e-8. With 1,500 runs, it was 1e-4.
 
 
 def count_the_end_at_the_root(monkeypatch):
@@ -39,7 +39,7 @@ def count_the_end_at_the_root(monkeypatch):
 
 @pytest.mark.jit
 def test_no_pair_of_neighbours_costs_more_than_epsilon():
-    """For every tree of a random search, the exact loss is at most the whole budget, and the worst tree attains it."""
+    """For every tree in a random search, the exact loss is at most the whole budget, and the worst tree attains it."""
     worst = search_sequence_loss(pairs=500, seed=5)
     assert worst.loss == 1
 
@@ -61,8 +61,8 @@ def test_the_search_detects_an_end_mark_counted_at_the_root(monkeypatch):
     assert pair_loss(limits, [[0, 0, 0], [1]], 0, Secret.from_seed(0), grams=True) >= Fraction(1, 4) * Fraction(4, 3)
 
 
-def test_the_search_detects_a_sequence_cut_one_symbol_too_late():
-    """A user with max_length + 1 symbols costs more than epsilon, so truncation bounds the loss."""
+def test_the_search_detects_sequences_that_are_one_symbol_too_long():
+    """A user with max_length + 1 symbols costs more than epsilon, so truncation is necessary."""
     limits = Limits(Fraction(1), alphabet=1, max_length=3, max_gram=1)
     assert pair_loss(limits, [[0] * 3, [0]], 0, Secret.from_seed(0), grams=True) == 1
     late = Limits(Fraction(1), alphabet=1, max_length=4, max_gram=1)
@@ -70,7 +70,7 @@ def test_the_search_detects_a_sequence_cut_one_symbol_too_late():
 
 
 def epsilon_shown(event, epsilon, users, extra, limits):
-    """Return a lower bound on the loss over epsilon, from the frequency of an event with and without a user.
+    """Return a lower bound on the loss divided by epsilon, from the frequency of an event with and without a user.
 
     The bound is wrong with probability 2e-10.
     """
@@ -95,27 +95,29 @@ def all_present(counts):
 
 
 def test_the_audit_finds_no_violation():
-    """On the most revealing event of the smallest case, the audit shows nearly epsilon and never more."""
+    """For the most revealing event of the smallest case, the audit shows at least half of epsilon and never more than
+    it.
+    """
     assert 0.5 < epsilon_shown(all_present, 1.0, [], [0], LIMITS) <= 1.0
 
 
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_detects_an_end_mark_counted_at_the_root(monkeypatch):
-    """The broken variant shows 1.45 times its epsilon, with a deviation of 0.06."""
+    """The broken variant shows 1.45 times epsilon, with a standard deviation of 0.06."""
     count_the_end_at_the_root(monkeypatch)
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
 @pytest.mark.slow
 def test_the_audit_detects_noise_of_half_the_scale(monkeypatch):
-    """Noise for half the sensitivity shows 1.6 times epsilon, with a deviation of 0.05."""
+    """Noise for half the sensitivity shows 1.6 times epsilon, with a standard deviation of 0.05."""
     monkeypatch.setattr(path_budget, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
 
 
 class Forgetful(path_budget.PathBudget):
-    """Plant the fault that every node takes a part of the whole budget and ignores the spend of its path."""
+    """A budget with the fault that every node spends a part of the whole budget and ignores the spend of its path."""
 
     def spend(self, above, part):
         self.shares.append(path_budget.Share(Fraction(0), part))
@@ -125,7 +127,7 @@ class Forgetful(path_budget.PathBudget):
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_shares_that_ignore_earlier_payments(monkeypatch):
-    """If every level took an even share of the whole budget again, long paths would exceed epsilon."""
+    """If every level spent a share of the whole budget instead of the rest, long paths would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
@@ -143,7 +145,7 @@ CONTEXTS = Limits(Fraction(1), alphabet=1, max_length=1, max_gram=1)
 
 
 def test_the_search_reaches_epsilon_with_contexts():
-    """A user of max_length symbols, with as many distinct symbols as possible, costs exactly the whole budget."""
+    """A user with max_length symbols and as many distinct symbols as possible costs exactly the whole budget."""
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) == 1
 
@@ -160,15 +162,15 @@ def test_the_search_detects_an_end_mark_after_whole_sequences(monkeypatch):
 
 
 @pytest.mark.slow  # the test checks the search, and not the package
-def test_the_search_detects_contexts_that_are_charged_from_the_whole_budget(monkeypatch):
-    """If every context again took a part of the whole budget, long contexts would exceed epsilon."""
+def test_the_search_detects_contexts_that_spend_from_the_whole_budget(monkeypatch):
+    """If every context spent a part of the whole budget instead of the rest, long contexts would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
 
 
 LONG_AMONG_SHORT = [[0, 1, 0, 1, 0, 1], *[[0]] * 60]
-"""The tree counts two of the at most six steps of each of these."""
+"""Sequences of at most six steps. The tree counts two steps of each."""
 SIX = Limits(Fraction(60), alphabet=2, max_length=6, max_gram=3)
 
 
@@ -190,8 +192,8 @@ def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, furthe
 
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
-def test_the_search_detects_a_number_of_steps_that_follows_from_the_data(monkeypatch):
-    """If true lengths determined the number of counted steps, the noise would reveal the presence of one user."""
+def test_the_search_detects_a_number_of_steps_that_depends_on_private_lengths(monkeypatch):
+    """If exact lengths determined the number of counted steps, the noise would reveal whether one user is in the data."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.steps, []
 
     def count_lengths(self, first):
@@ -214,7 +216,7 @@ def test_the_search_detects_a_number_of_steps_that_follows_from_the_data(monkeyp
     st.fractions(Fraction(1, 100), 60),
 )
 def test_the_number_of_steps_equals_the_reference_implementation(most, lengths, alphabet, epsilon):
-    """For any released numbers, the choice has enough steps and at least one, and no choice is cheaper."""
+    """For any released numbers, the rule chooses the number of steps with the lowest cost."""
     first = length_classes(most)
     released = np.array(lengths[: first.size])
     limits = Limits(epsilon, alphabet, most, 3)
@@ -223,7 +225,7 @@ def test_the_number_of_steps_equals_the_reference_implementation(most, lengths, 
 
 
 def naive_steps(most, first, released, alphabet, epsilon):
-    """Return the number of steps with the lowest cost, by loops over lengths."""
+    """Return the number of steps with the lowest cost, computed by loops over lengths."""
 
     def counted(steps):
         total = Fraction(0)
@@ -259,7 +261,7 @@ def test_the_length_of_sequences_equals_the_reference_implementation(most, lengt
 
 
 def naive_classes(first, released, usual, rate):
-    """Return the numbers of sequences up to the longest class, by loops."""
+    """Return the numbers of sequences up to the longest class, computed by loops."""
     clear = [place for place in range(len(first)) if released[place] * rate >= 4]
     common = [place for place in range(len(first)) if first[place] <= usual]
     # The first class that is empty or unknown.
@@ -280,11 +282,11 @@ FOUR = Limits(Fraction(40), alphabet=1, max_length=4, max_gram=2)
 
 @pytest.mark.jit
 @pytest.mark.parametrize("extra", [1, 4, *(pytest.param(each, marks=pytest.mark.slow) for each in (2, 3))])
-def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
-    """All lengths that matter to the rules are released in turn, and each neighbour costs at most the whole epsilon.
+def test_no_released_lengths_in_a_small_case_cost_more_than_epsilon(extra):
+    """For all released lengths that the rules distinguish, the loss is at most epsilon.
 
-    The case has four classes of length. The numbers are below and above the number from which noise does not explain a
-    class.
+    The case has four classes of length. For each class, some of the tested numbers can be explained by noise and some
+    cannot.
     """
     users, visited, worst = [[0], [0, 0], [0] * extra], set(), Fraction(0)
     for lengths in product((-3, 0, 1, 4, 40), repeat=4):
@@ -299,8 +301,8 @@ def test_no_released_lengths_of_a_small_case_cost_more_than_epsilon(extra):
 
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
-def test_the_search_detects_a_length_that_follows_from_the_data(monkeypatch):
-    """If true lengths determined the length of sequences, one user could change the noise of all later counts."""
+def test_the_search_detects_a_length_that_depends_on_private_lengths(monkeypatch):
+    """If exact lengths determined the length of sequences, one user could change the noise of all later counts."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.classes, []
 
     def count_lengths(self, first):
@@ -331,7 +333,7 @@ def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_a_sequence_in_several_classes_of_length(monkeypatch):
-    """If a sequence counted in all classes up to its length, lengths would cost more than their share."""
+    """If a sequence were counted in all classes up to its length, lengths would cost more than their share."""
 
     def count_lengths(self, first):
         classes, counts = real(self, first)
@@ -367,8 +369,8 @@ def test_the_search_detects_repeated_symbols_with_the_noise_of_distinct_ones(mon
 
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
-def test_the_search_detects_more_symbols_than_the_first(monkeypatch):
-    """If all symbols of a sequence were compared, long sequences would cost more than their share."""
+def test_the_search_detects_statistics_of_too_many_symbols(monkeypatch):
+    """If more symbols of a sequence were compared, long sequences would cost more than their share."""
     real = counting.MemoryTreeWalk.count_variety
     more = np.array([2, 0])
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_variety", lambda self, given: real(self, given + more))
@@ -384,7 +386,7 @@ def steps_of(limits, users):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
-    """On the most revealing event of the smallest case, contexts show most of their 0.81 of epsilon and never more."""
+    """For the most revealing event of the smallest case, contexts show at least half of epsilon and never more than it."""
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     first = lambda counts: counts[0] >= 1  # noqa: E731

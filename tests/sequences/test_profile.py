@@ -1,4 +1,4 @@
-"""Tests of lengths and of distinct and repeated symbols, with a reference implementation and drawn sequences."""
+"""Tests of lengths and of distinct and repeated symbols, including a reference implementation and drawn sequences."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -24,7 +24,7 @@ from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.secret import Secret
 
 PAGES = ["home", "news", "sport", "weather"]
-SIGMAS = 7.0  # A normal deviate exceeds this with probability 2.6e-12.
+SIGMAS = 7.0  # The absolute value of a normal deviate exceeds this with probability 2.6e-12.
 
 
 @By
@@ -41,7 +41,7 @@ def exact(keys, counts):
     st.integers(1, 9),
 )
 def test_counts_equal_the_reference_implementation(users, most, counted, bins, steps):
-    """Each user counts in one class of length.
+    """Each user is counted in one class of length.
 
     Distinct and repeated symbols, and first steps, are summed over users.
     """
@@ -59,18 +59,18 @@ def test_counts_equal_the_reference_implementation(users, most, counted, bins, s
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 12))
-def test_a_user_changes_the_sum_of_both_numbers_by_at_most_the_counted_symbols(user, counted):
-    """A symbol cannot both be new and repeat the previous symbol.
+def test_distinct_and_repeated_symbols_together_are_at_most_the_counted_symbols(user, counted):
+    """A symbol cannot be new and also repeat the previous symbol.
 
-    The sensitivity of the noise follows from this fact.
+    The sensitivity is based on this fact.
     """
     found = count_variety(np.array(user, np.int32), np.array([0]), np.array([len(user)]), 4, counted)
     assert found.min() >= 0
     assert found.sum() <= min(len(user), counted)
 
 
-def test_contexts_are_counted_more_easily_if_noise_is_large():
-    """The factor is 1 up to a tenth of the mean count of a pair, one half from a fifth on, and linear between."""
+def test_contexts_have_a_lower_threshold_if_noise_is_large():
+    """The factor is 1 for noise up to a tenth of the mean count of a pair, 1/2 from a fifth, and linear in between."""
     limits = Limits(Fraction(1), 9, 10, 3)
     # The noise of a pair is 10 (9 + 1)^2 / steps.
     found = [_ease(limits, steps) for steps in (1e9, 10_000.0, 8_000.0, 5_000.0, 10.0)]
@@ -87,7 +87,7 @@ def test_classes_cover_all_lengths(most):
 
 
 def naive_shares(sampler):
-    """Return the exact share of each length from the probabilities of all sequences."""
+    """Return the exact share of each length, computed from the probabilities of all sequences."""
     most, symbols = sampler.tree.max_length, range(sampler.tree.width - 1)
     every = (list(each) for size in range(1, most + 1) for each in product(symbols, repeat=size))
     shares = np.zeros(most + 1)
@@ -99,8 +99,8 @@ def naive_shares(sampler):
 @pytest.mark.jit
 @pytest.mark.parametrize("gram", [1, 3])
 @pytest.mark.parametrize("copies", [(1.5, 0.0), (NEVER, 0.0), (1.5, 0.4)])
-def test_shares_of_lengths_follow_from_all_sequences(visits, copies, gram):
-    """The simulated shares are exact up to the noise of 200,000 sequences, and the fit reaches given shares."""
+def test_shares_of_lengths_equal_those_of_all_sequences(visits, copies, gram):
+    """The simulated shares are accurate for 200,000 sequences, and the fit gives the requested shares."""
     model = vp.Sequences(4, gram, alphabet=PAGES).release(visits, vp.Budget(4), seed=1)
     sampler = model._sampler
     sampler = replace(sampler, fit=replace(sampler.fit, novelty=copies[0], repeats=copies[1]))
@@ -117,7 +117,7 @@ def test_shares_of_lengths_follow_from_all_sequences(visits, copies, gram):
 
 @pytest.fixture(scope="module")
 def people():
-    """Return a corpus of 3,000 users, each with 1 to 12 visits to at most three pages in any order, and its lists."""
+    """Return a corpus of 3,000 users, each with 1 to 12 visits to at most three pages, and the lists of pages."""
     rng = np.random.default_rng(4)
     pages = [
         rng.choice(np.array(PAGES)[rng.integers(4, size=3)], size=rng.integers(1, 13)).tolist() for _ in range(3000)
@@ -133,7 +133,10 @@ def variety(sampler, most=12):
 
 @pytest.mark.jit
 def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
-    """With little noise, lengths (except within a class) and variety agree. Without copies, variety is too large."""
+    """With little noise, lengths and the number of distinct symbols agree with the data.
+
+    Without copies, they do not.
+    """
     corpus, pages = people
     model = vp.Sequences(12, 1, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
     real = np.mean([len(set(each)) for each in pages])
@@ -149,8 +152,8 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("repeats", [0.0, 0.6])
-def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
-    """If only single symbols are counted, drawn sequences repeat symbols as often as users do, with equal shares."""
+def test_drawn_sequences_repeat_symbols_as_often_as_users(repeats):
+    """Only single symbols are counted. The shares of symbols also agree with the data."""
     rng, shares = np.random.default_rng(5), [0.5, 0.3, 0.15, 0.05]
     pages = []
     for size in rng.integers(1, 13, 5000):
@@ -170,8 +173,8 @@ def test_drawn_sequences_repeat_symbols_as_users_do(repeats):
 
 
 @pytest.mark.jit
-def test_sequences_follow_the_contexts_if_noise_exceeds_the_profile(model):
-    """If noise far exceeds lengths and distinct symbols, sequences follow the contexts with the usual variety."""
+def test_sequences_have_the_lengths_of_the_contexts_if_the_profile_is_noise(model):
+    """If the noise far exceeds lengths and distinct symbols, lengths are determined by the contexts."""
     profile = StepProfile(
         np.full_like(model.profile.lengths, -(10**7)), np.full_like(model.profile.variety, -(10**9)), (1e9, 1e9)
     )
@@ -202,7 +205,7 @@ def test_the_profile_varies_between_bootstrap_models(model):
 
 
 def test_lengths_that_the_fit_excludes_are_shared_equally_within_their_class():
-    """If the fit has no sequences of a class, intervals and the report must still be defined."""
+    """Intervals and the report must be defined even if the fit has no sequences of a class."""
     first = length_classes(20)
     shares = np.zeros(20)
     shares[0] = 1.0

@@ -22,13 +22,12 @@ SPREADS = {
     "lengths": (0.93, 0.11),
     "funnel": (0.98, 0.14),
 }
-"""The means (rounded down) and deviations (rounded up) of the coverage in 80 releases with fresh secrets. The intervals
-of the funnel were always correct."""
+"""The means (rounded down) and standard deviations (rounded up) of the coverage in 80 releases with fresh secrets."""
 BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.86, 0.995), "lengths": (0.76, 1.0), "funnel": (0.79, 1.0)}
 
 
 def naive_reach(session, steps, within):
-    """Return the number of steps of a funnel that one session reaches, by trying every place."""
+    """Return the number of steps of a funnel that one session reaches, computed by trying every place."""
 
     def tail(place, step):
         if step == len(steps):
@@ -65,7 +64,7 @@ def test_a_path_counts_each_session_once():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_frequent_paths_equal_a_reference_implementation(seed):
-    """The results are the most frequent runs (ties in the order of symbols) and the share of sessions with each run."""
+    """The results are the most frequent runs, with ties in the order of symbols, and the share of sessions with each."""
     rng = np.random.default_rng(seed)
     size, length = int(rng.integers(1, 5)), int(rng.integers(1, 5))
     lists = [rng.integers(size, size=rng.integers(1, 7)).tolist() for _ in range(rng.integers(1, 30))]
@@ -98,7 +97,7 @@ def sessions_of(chain, number, rng):
 
 
 def answers_of(sessions):
-    """Return the exact results of the test's queries on the private sessions."""
+    """Return the exact results of the tested queries on the private sessions."""
     first, pairs = np.zeros(5), np.zeros((5, 6))
     for session in sessions:
         first[session[0]] += 1
@@ -113,7 +112,7 @@ def answers_of(sessions):
 
 
 def false_alarm(mean, deviation, low, high):
-    """Bound the probability that the mean of `RELEASES` independent numbers in [0, 1] leaves bounds (Bennett, 1962)."""
+    """Bound the probability that a mean of `RELEASES` independent numbers in [0, 1] is out of bounds (Bennett, 1962)."""
 
     def beyond(by, most):
         u = most * by / deviation**2
@@ -124,7 +123,7 @@ def false_alarm(mean, deviation, low, high):
 
 @pytest.mark.slow
 def test_intervals_have_their_nominal_coverage(chain):
-    """Over 80 releases, nine of ten intervals of beginnings, transitions, lengths and a funnel cover the truth.
+    """Over 80 releases, about nine of ten intervals of first symbols, transitions, lengths and a funnel cover the truth.
 
     The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
     and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case, because each release has
@@ -170,8 +169,8 @@ def test_queries_have_the_expected_answers(model):
     assert funnel["share"][0] >= funnel["share"][1]
 
 
-def test_wrong_queries_are_explained(model):
-    """Levels, steps and distances outside the allowed range are rejected."""
+def test_wrong_queries_are_rejected(model):
+    """The cases are levels, steps and distances out of range, and an unknown symbol."""
     with pytest.raises(vp.errors.InputError, match="level"):
         model.next(level=1)
     with pytest.raises(vp.errors.InputError, match="at least one step"):
@@ -186,16 +185,16 @@ def test_wrong_queries_are_explained(model):
 def closing():
     """Return a model of users whose sequences end with one symbol, so that contexts determine where they end."""
     rng = np.random.default_rng(4)
-    # Few users have 9, 11 or 13 symbols. Classes of length do not show this.
+    # Few users have 9, 11 or 13 symbols, which the released classes of length do not show.
     sizes = rng.choice(np.arange(1, 14), 2000, p=np.array([1, 3, 9, 5, 5, 5, 5, 5, 1, 9, 1, 9, 1]) / 59)
     pages = [[*rng.choice(["a", "b"], size - 1).tolist(), "z"] for size in sizes.tolist()]
     corpus = read_engine(pl.DataFrame({"who": range(2000), "pages": pages}), user="who", sequence="pages")
     return vp.Sequences(max_length=15, max_gram=3, alphabet=["a", "b", "z"]).release(corpus, vp.Budget(2), seed=3)
 
 
-@pytest.mark.jit  # Without this there are fewer bootstrap models, and their spread is less informative.
+@pytest.mark.jit  # Without compiled kernels, there are fewer bootstrap models, so errors are less accurate.
 def test_intervals_of_lengths_include_the_error_of_classes(closing):
-    """Users are counted only in classes such as 6 to 8, so each length varies as a part of its class."""
+    """Users are counted only in classes such as 6 to 8, so the share of each length in its class is uncertain."""
     frame, users = closing.lengths(), closing.n_users
     share, error = frame["share"].to_numpy(), frame["error"].to_numpy()
     for first, last in [(4, 5), (6, 8), (9, 13)]:
@@ -205,7 +204,7 @@ def test_intervals_of_lengths_include_the_error_of_classes(closing):
 
 
 def test_shares_of_lengths_agree_with_the_released_shares(closing):
-    """Each class has the released share, even if the ends of drawn sequences do not, and each interval contains it."""
+    """The shares of each class add up to the released share, and intervals of single lengths contain it."""
     frame, profile, users = closing.lengths(), closing.profile, closing.n_users
     starts = np.append(length_classes(15), 16) - 1
     for place, released in enumerate(profile.lengths.tolist()):
@@ -217,7 +216,7 @@ def test_shares_of_lengths_agree_with_the_released_shares(closing):
 
 
 def test_simpler_models_have_shorter_contexts(model, symbols_alone):
-    """Leaves take the probabilities of their parents, except for first symbols and contexts that are kept."""
+    """Leaves have the probabilities of their parents, except for first symbols and kept contexts."""
     tree, smoothed = model.tree, model._sampler.smoothed
     starts = int(tree.child[tree.width - 1])
     for kept in (0, 1):
@@ -233,7 +232,7 @@ def test_simpler_models_have_shorter_contexts(model, symbols_alone):
 
 
 def test_errors_include_the_distance_to_simpler_models(model):
-    """The error of a funnel, and of lengths, is at least the distance to each simpler answer."""
+    """The errors of funnels, transitions and lengths are at least the distance to the result of each simpler model."""
     steps = np.array([model.alphabet.index(symbol) for symbol in ("news", "home")], np.int32)
 
     def covers(answers, other):

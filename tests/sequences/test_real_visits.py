@@ -1,4 +1,4 @@
-"""A test on MSNBC as in the paper, with 17 pages and 989,818 users."""
+"""A test with the MSNBC data of the paper, which has 17 pages and 989,818 users."""
 
 import numpy as np
 import polars as pl

@@ -1,4 +1,4 @@
-"""Kill a night before each access to a file, and run it again, by `python -m series.stopped_nights FOLDER`.
+"""Kill a night before each access to a file, and run the night again: `python -m series.stopped_nights FOLDER`.
 
 The program prints, for each step, the words of the series by the night of their release.
 """
@@ -21,14 +21,14 @@ NIGHTS = 4
 
 
 def rows(night: int) -> vp.Corpus:
-    """Return rows with which most nights release something."""
+    """Return rows with which most nights release at least one word."""
     words = [f"w{number}" for number in range(night)]
     table = pl.DataFrame({"who": range(900), "what": [words[user % len(words)] for user in range(900)]})
     return vp.read(table, user="who", items="what")
 
 
 ROWS = {number: rows(number) for number in (1, 2, 3)}
-"""Rows are read before any process is forked, because polars has threads and a forked process does not."""
+"""The rows of all nights, which are read before any process is forked, because forked processes have no threads."""
 
 
 def start(folder: Path) -> None:
@@ -65,7 +65,7 @@ def outcome(folder: Path) -> dict[str, object]:
 
 
 def rest(folder: Path, killed: bool) -> None:
-    """Run the night again and the next one, and print the outcome."""
+    """Run the night again and then the next night, and print the outcome."""
     for number in (2, 3):
         night(folder, number)
     seen = folder.parent.joinpath(f"{folder.name}.seen").read_text().splitlines()

@@ -1,4 +1,4 @@
-"""Audits of whole series with many copies of two tiny streams. One of them has an additional user.
+"""Audits of whole series with many copies of two tiny streams, one of which has an additional user.
 
 Each copy has separate words and users, so the copies are independent trials. Every bound has a false-alarm probability
 of 1e-9.
@@ -26,14 +26,14 @@ BUDGET, NIGHTS, COPIES, ALPHA = vp.Budget(1, 0.02), 5, 20_000, 1e-9
 def released(folder, seed, users, late, listed=False):
     """Return the number of copies with a released word by the end of a series.
 
-    With a list of all words, it is the number of copies with a word that has reached the lowest level, because the
+    With a list of all words, return the number of copies with a word at the lowest level or above instead, because the
     release depends on all copies together.
 
     Args:
         folder: The folder of the series.
         seed: The seed of the series.
         users: The number of users of the word of each copy.
-        late: The number of the last user, who arrives on the third night, or None.
+        late: The number of a user who arrives on the third night, or None.
         listed: Whether there is a list.
     """
     copy, user = np.divmod(np.arange(COPIES * users), users)
@@ -57,7 +57,7 @@ def bounds(count):
 def refuted(folder, others, late, listed=False):
     """Return whether the rates with and without the user contradict the guarantee, in either direction."""
     joined = bounds(released(folder / f"q{others}{late}", 1, others + 1, others if late else None, listed))
-    # Without users, unlisted words do not exist, and listed ones have noise.
+    # A word without users does not exist, but a listed word has noise.
     some = others or listed
     without = bounds(released(folder / f"p{others}{late}", 2, others, None, listed)) if some else (0.0, 0.0)
     wrong = [
@@ -69,9 +69,9 @@ def refuted(folder, others, late, listed=False):
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("others", [0, 1, 2, 4])
 def test_no_series_is_refuted(tmp_path, others, late):
-    """In one case, the user is present from the first night.
+    """The user is present from the first night, or arrives on the third night with the whole budget.
 
-    In the other case, the user arrives late with a whole budget.
+    There are zero to four other users.
     """
     assert not refuted(tmp_path, others, late)
 
@@ -79,11 +79,11 @@ def test_no_series_is_refuted(tmp_path, others, late):
 @pytest.mark.parametrize("others", [0, 1, 3])
 def test_no_series_with_a_public_list_is_refuted(tmp_path, monkeypatch, others):
     """The words of all copies are listed, so a word of the user alone has noise in both series."""
-    monkeypatch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)  # for levels that noise often reaches
+    monkeypatch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)  # Noise often reaches the levels for this share.
     assert not refuted(tmp_path, others, others == 1, listed=True)
 
 
-def test_noise_on_listed_items_of_users_only_is_refuted(tmp_path, monkeypatch):
+def test_noise_on_only_listed_items_with_users_is_refuted(tmp_path, monkeypatch):
     """In the broken variant, a listed word has a level only if it is in a pool."""
     real = NightlyPools.settle
 

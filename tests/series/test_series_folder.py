@@ -1,4 +1,4 @@
-"""Tests of the folder of a series, with its public files, the effects of opening it, and the removal of users."""
+"""Tests of the folder of a series, including its public files, opening it, and removing users."""
 
 import datetime
 import json
@@ -26,7 +26,7 @@ BUDGET = vp.Budget(3, 1e-6)
 
 @pytest.mark.parametrize("kind", ["int64", "string", "date32[day]", "declared"])
 def test_the_first_night_has_the_same_public_files_with_or_without_an_item(tmp_path, kind):
-    """Columns and reading are recorded on every first night, so they do not reveal whether any user had an item."""
+    """The first night always records the columns and the tokenizer, so they do not reveal whether any user had an item."""
     found = set()
     for name, users in (("nobody", []), ("null", [7]), ("one", [7])):
         values = [None if name == "null" else 1 for _ in users]
@@ -49,7 +49,7 @@ def test_the_first_night_has_the_same_public_files_with_or_without_an_item(tmp_p
 
 
 def sources_of(table, folder):
-    """Return the table in every form that declares types."""
+    """Return the table as every kind of source that declares types."""
     pq.write_table(table, folder / "t.parquet")
     feather.write_feather(table, folder / "t.arrow")
     frame = pl.from_arrow(table)
@@ -67,7 +67,7 @@ def sources_of(table, folder):
 
 @pytest.mark.parametrize("form", ["polars", "lazy", "columns", "numpy", "pyarrow", "stream", "parquet", "arrow"])
 def test_a_table_without_rows_has_the_types_of_its_schema(tmp_path, form):
-    """The types of keys are public and recorded, so they do not depend on whether the table has a row."""
+    """The types of keys are public, so they must not depend on whether the table has a row."""
     found = set()
     for count in (0, 2):
         table = pa.table({"who": pa.array(range(count), pa.int64()), "what": pa.array([5] * count, pa.int16())})
@@ -78,8 +78,8 @@ def test_a_table_without_rows_has_the_types_of_its_schema(tmp_path, form):
     assert "int16" in keys
 
 
-def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
-    """A night without users on this machine determines the engine like a night with users."""
+def test_a_night_without_users_determines_how_later_nights_are_read(tmp_path):
+    """In this respect, a night without users has the same effect as a night with users."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     series.run(vp.read(table.clear(), user="who", items="what"))
@@ -91,7 +91,7 @@ def test_a_series_does_not_move_to_another_engine_without_users(tmp_path):
 
 
 def test_the_secret_is_not_shown(tmp_path):
-    """No text in a log or traceback contains the key of all draws."""
+    """The representation of the record does not contain the secret of all draws."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     record, _ = series._read()
     assert record.secret not in repr(record)
@@ -105,7 +105,7 @@ def listing(folder):
 
 
 def test_opening_a_wrong_folder_does_not_change_it(tmp_path):
-    """Folders keep their modes and files, and a mistyped name creates no folder."""
+    """Existing folders keep their modes and files, and a mistyped name creates no folder."""
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o775)
@@ -133,7 +133,7 @@ def test_opening_a_wrong_folder_does_not_change_it(tmp_path):
 
 
 def test_a_series_without_its_folder_creates_no_new_folder(tmp_path):
-    """A call on a lost series raises an error and leaves no folder that looks like a series."""
+    """Every call on such a series raises an error."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     shutil.rmtree(tmp_path / "s")
     for call in (
@@ -147,7 +147,7 @@ def test_a_series_without_its_folder_creates_no_new_folder(tmp_path):
 
 
 def test_only_the_folder_of_the_series_becomes_private(tmp_path):
-    """Folders above the folder of the series, whether new or not, keep the usual modes."""
+    """Parent folders have the usual modes, whether they are new or not."""
     tmp_path.chmod(0o755)
     vp.Items().series(tmp_path / "a" / "b" / "s", BUDGET, nights=5)
     assert stat.S_IMODE((tmp_path / "a" / "b" / "s").stat().st_mode) == 0o700
@@ -182,7 +182,7 @@ IDS = {
 
 @pytest.mark.parametrize("name", IDS)
 def test_a_user_of_any_type_can_be_removed(tmp_path, name):
-    """The id is written as in the rows. The call returns the numbers of items and nights, and None the second time."""
+    """`remove` returns the user's numbers of items and nights, and None if the user was already removed."""
     ids, user = IDS[name]
     several = isinstance(ids, list)
     columns = {"a": ids[0], "b": ids[1]} if several else {"a": ids}
@@ -205,8 +205,8 @@ def test_values_that_are_not_ids_are_rejected(tmp_path, user):
         series.remove(user)
 
 
-def test_saving_restricts_only_the_state_that_remains(tmp_path):
-    """The folders above a saved result have the usual modes, so that a team can share them."""
+def test_parent_folders_of_saved_results_have_the_usual_modes(tmp_path):
+    """Therefore, a team can share these folders."""
     from voxpop.ledger.runs import keep
 
     (tmp_path / "usual").mkdir()

@@ -1,4 +1,4 @@
-"""Tests of a series with a public list, with items without users, items of one user, and the list in the state."""
+"""Tests of a series with a public list, including items without users, items of one user, and the saved list."""
 
 import json
 from dataclasses import replace
@@ -36,7 +36,7 @@ def generous():
         return vp.Items(known=LIST).plan_series(vp.Budget(3, 1e-4), NIGHTS)
 
 
-# The share of items without users.
+# Tests of the share of released items without users.
 
 
 def shares_of_empty(plan, held, runs):
@@ -44,7 +44,7 @@ def shares_of_empty(plan, held, runs):
 
     Args:
         plan: The plan of the series.
-        held: The number of listed items that have users, from the fourth night on. They come first on the list.
+        held: The number of listed items that have users from the fourth night. They are the first items of the list.
         runs: The number of series.
     """
     found = np.zeros((runs, plan.mechanism.nights))
@@ -60,11 +60,11 @@ def shares_of_empty(plan, held, runs):
     return found.mean(axis=0)
 
 
-def test_the_share_of_items_without_users_is_at_most_what_is_stated(monkeypatch, generous):
-    """The expected share of spurious items is kept on each night, for lists of items without users and for other lists.
+def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
+    """On each night, the expected share of spurious items is at most the stated share, for lists with and without users.
 
-    The detected variants are tails of only the first night, and a rule without the size of the list. The shares are
-    from 0 to 1, so their means of 400 series are 0.17 too large with probability below 1e-9 (Hoeffding).
+    The detected broken variants use the tails of only the first night, or too small a size of the list. Shares are
+    between 0 and 1, so the mean of 400 series is too large by 0.17 with probability below 1e-9 (Hoeffding).
     """
     for held in (0, 5, 40):
         assert shares_of_empty(generous, held, 400).max() <= SHARE + 0.17
@@ -91,7 +91,7 @@ def first_night(numbers):
 def test_no_weight_depends_on_the_noise_of_items_without_users():
     """Two lists with different items without users give the same scores, payments and decisions of all other items.
 
-    The released items differ. In the broken variant, an item gets no more weight once it is released.
+    The released items differ. In the broken variant, released items receive no more weight.
     """
 
     def differing(settle=None):
@@ -124,8 +124,8 @@ def test_no_weight_depends_on_the_noise_of_items_without_users():
     assert differing(at_release)[0] > 0
 
 
-def test_tails_are_above_the_exact_ones(generous):
-    """`check` rejects a certificate with lower tails, or with levels that are not in order."""
+def test_tails_are_upper_bounds(generous):
+    """The tails are above simulated rates. `check` rejects lower tails and levels that are not in order."""
     known, proof = generous.proof.known, generous.proof
     assert proved_levels(proof)
     for wrong in (
@@ -146,7 +146,7 @@ def test_tails_are_above_the_exact_ones(generous):
             read_night(generous, pools, Secret.from_seed(seed), night, None)
         rates += [(pools.levels > level).sum() for level in range(rates.size)]
     trials = 30 * SIZE
-    # Seven standard deviations. Upper sums exceed the exact probability by a few percent.
+    # Seven standard deviations are allowed. The tails exceed the exact probabilities by a few percent.
     assert (rates / trials <= np.array(known.tails) + 7 * np.sqrt(np.array(known.tails) / trials)).all()
     assert rates[0] / trials >= 0.8 * known.tails[0]
 
@@ -154,8 +154,8 @@ def test_tails_are_above_the_exact_ones(generous):
 # Tests of listed items that have only one user.
 
 
-def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(tmp_path):
-    """20,000 listed items of one user each, who pays on every night, reach the lowest level (false alarm 1e-9)."""
+def test_a_listed_item_of_one_user_is_released_with_at_most_the_stated_probability(tmp_path):
+    """The test counts how many of 20,000 listed items of one user reach the lowest level (false alarm 1e-9)."""
     items = 20_000
     mechanism = vp.Items(1, known=[f"w{number}" for number in range(items)])
     series = mechanism.series(tmp_path / "s", vp.Budget(3, 0.01), nights=4, seed=1)
@@ -178,7 +178,7 @@ def rows(words, users=3000, night=0):
 
 
 def test_a_listed_item_is_released_earlier(tmp_path):
-    """The list is stored when the series is started, so nights need no list. An item without users costs nothing."""
+    """The list is stored at the start of the series, so later nights do not need it."""
     words, found = [f"w{number}" for number in range(40)], {}
     for name, known in (("without", None), ("with", [*words, *(f"n{number}" for number in range(100))])):
         vp.Items(known=known).series(tmp_path / name, BUDGET, nights=4, seed=1)
@@ -201,8 +201,8 @@ def test_a_listed_item_is_released_earlier(tmp_path):
     assert vp.Items(known=tmp_path / "saved").plan_series(BUDGET, 4).mechanism.known.size == len(release)
 
 
-def test_the_first_night_spells_the_list_like_its_rows(tmp_path):
-    """The tokenizer of texts and the types of columns apply, as in a single release."""
+def test_the_first_night_converts_the_list_like_its_rows(tmp_path):
+    """The tokenizer of texts or the types of columns are applied to the list, as in a single release."""
     texts = pl.DataFrame({"who": range(3000), "body": ["Some tea"] * 3000})
     series = vp.Items(known=["TEA", "two words", "milk"]).series(tmp_path / "texts", BUDGET, nights=1, seed=1)
     series.run(vp.read(texts, user="who", text="body"))
@@ -222,8 +222,8 @@ def test_the_first_night_spells_the_list_like_its_rows(tmp_path):
     assert series.release.known.tolist() == [True]
 
 
-def test_the_first_night_finds_columns_of_the_list_by_their_names(tmp_path):
-    """The state keeps the names, so the order of columns does not matter, and other names are rejected."""
+def test_columns_of_the_list_are_matched_by_name(tmp_path):
+    """The order of columns does not matter, and other names are rejected."""
     trips = pl.DataFrame({"who": range(3000), "start": ["lund"] * 3000, "end": ["delft"] * 3000})
     table = pl.DataFrame({"end": ["delft"], "start": ["lund"]})
     for folder, listed in (("table", table), ("names", table.rename({"end": "to"}))):
@@ -235,7 +235,7 @@ def test_the_first_night_finds_columns_of_the_list_by_their_names(tmp_path):
 
 
 def test_a_list_that_does_not_fit_is_rejected(tmp_path):
-    """If the list does not fit, the first night raises an error that names the problem, and keeps the state."""
+    """The first night raises an error that describes the problem, and does not change the state."""
     series = vp.Items(known=["tea"]).series(tmp_path / "s", BUDGET, nights=3)
     before = (tmp_path / "s" / "state.voxpop").read_bytes()
     with pytest.raises(InputError, match="must have columns with types"):
@@ -249,8 +249,8 @@ def test_a_list_that_does_not_fit_is_rejected(tmp_path):
         Series.start(tmp_path / "t", plan)
 
 
-def test_a_skipped_first_night_gives_every_listed_item_noise(tmp_path):
-    """Listed items without users have the noise of all nights, including the nights before the first rows."""
+def test_listed_items_have_the_noise_of_skipped_first_nights(tmp_path):
+    """A listed item without users has the noise of all nights, including the nights before the first rows."""
     series = vp.Items(known=["a", "nobody"]).series(tmp_path / "s", BUDGET, nights=3, seed=4)
     series.run(rows(["a", "b"], users=4), night=3)
     _, pools = series._read()

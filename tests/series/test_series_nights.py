@@ -1,4 +1,4 @@
-"""Tests that nights of the library equal nights of a reference implementation in dicts."""
+"""Tests that compare nights with a reference implementation in dicts, and tests of pools."""
 
 import numpy as np
 import polars as pl
@@ -50,7 +50,7 @@ def test_nights_equal_the_reference(seed, nights, pool, tried, listed):
             for key, a, b in zip(pools.keys, pools.starts[:-1], pools.starts[1:], strict=True)
         }
         assert held == naive.pools
-        for mine in held.values():  # The order, by night and then by bytes, does not depend on the engine.
+        for mine in held.values():  # The order is by night and then by bytes, on every engine.
             assert list(mine) == sorted(mine, key=lambda word: (mine[word], word.encode()))
         assert dict(zip(pools.keys.tolist(), pools.left.tolist(), strict=True)) == naive.left
         assert NightlyPools.of(pools.arrays()).arrays().keys() == pools.arrays().keys()
@@ -74,10 +74,9 @@ def test_a_pool_takes_items_in_order_of_arrival():
 
 
 def test_released_items_keep_their_place_in_the_pool():
-    """A pool only grows, so a user with three items, one of them released, has no room for a fourth.
+    """Items are never removed from a pool, so a user with three items has no room for a fourth, even if one is released.
 
-    If released items made room again, one user could have more unique items than the number for which delta is
-    computed.
+    Otherwise, one user could have more novel items than the number for which delta is computed.
     """
     plan, secret = vp.Items(max_items_per_user=3).plan_series(vp.Budget(3, 1e-6), 9), Secret.from_seed(1)
     pools = NightlyPools.empty()
@@ -90,7 +89,7 @@ def test_released_items_keep_their_place_in_the_pool():
 
 @pytest.mark.jit
 def test_a_memory_limit_changes_nothing(tmp_path):
-    """The series is the same with and without a memory limit."""
+    """The released items and their nights are the same with and without a memory limit."""
     seen = []
     for name, memory in (("plain", None), ("limited", "1GiB")):
         series = vp.Items().series(tmp_path / name, vp.Budget(3, 1e-6), nights=3, seed=1)
@@ -104,8 +103,8 @@ def test_a_memory_limit_changes_nothing(tmp_path):
     assert len(seen[0])
 
 
-def test_a_night_that_does_not_fit_is_rejected():
-    """The night is rejected before it begins, and the error suggests a sufficient limit."""
+def test_a_night_that_exceeds_the_memory_limit_is_rejected():
+    """The night is rejected before it begins."""
     from voxpop.engine.local.nights import require_memory
     from voxpop.errors import MemoryLimitError
 
@@ -117,8 +116,8 @@ def test_a_night_that_does_not_fit_is_rejected():
         require_memory(corpus, pools)
 
 
-def test_a_group_without_users_is_a_table_on_spark():
-    """Executors return a group without users like any other group, with the same columns."""
+def test_a_group_without_users_has_the_usual_columns_on_spark():
+    """Executors return an empty table with the same columns as for other groups."""
     from voxpop.engine.spark.nights import _rows_of
 
     rows = _rows_of(NightlyPools.empty(), 3)

@@ -1,4 +1,4 @@
-"""Tests of the numbers of a series. The guarantee follows from the executed numbers."""
+"""Tests of the plan of a series, including its guarantee, its charges and the states of items."""
 
 import json
 from dataclasses import replace
@@ -30,7 +30,7 @@ BUDGET = vp.Budget(3, 1e-6)
     ],
 )
 def test_the_guarantee_follows_from_the_numbers(nights, spending):
-    """Nearly all of delta is spent, charges are within the budget, and the saved plan equals the original."""
+    """The plan spends nearly all of delta, charges are within the budget, and the loaded plan equals the original."""
     plan = vp.Items().plan_series(BUDGET, nights, spending=spending)
     assert 0.999e-6 < plan.delta_spent <= 1e-6
     assert sum(plan.proof.costs) <= WHOLE
@@ -49,7 +49,7 @@ def test_the_guarantee_follows_from_the_numbers(nights, spending):
     assert left[0] == 0
 
 
-def test_numbers_that_cost_more_are_rejected():
+def test_plans_with_unsafe_numbers_are_rejected():
     """A plan with lower thresholds, less noise, a larger pool or a larger square has no guarantee."""
     plan = vp.Items().plan_series(BUDGET, 30)
     lower = tuple(int(each * 0.99) for each in plan.proof.thresholds)
@@ -70,23 +70,23 @@ def test_numbers_that_cost_more_are_rejected():
 
 @pytest.mark.parametrize("nights", [30, 1000])
 def test_every_night_is_charged_for_its_readings(nights):
-    """The delta covers 2^31 readings per night, each within 2^-128 in each of 2^23 cells.
+    """Delta includes the errors of 2^31 readings per night, of at most 2^-128 in each of 2^23 cells.
 
-    This cost is visible at epsilon 25.
+    At epsilon 25, this part of delta is large enough to be measured.
     """
     plan = vp.Items().plan_series(vp.Budget(25, 1e-6), nights)
     exact = np.array(plan.proof.thresholds) - np.cumsum(plan.proof.factors) / 2
     hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
     arithmetic = plan.delta_spent - (hit + gaussian_delta(25, plan.proof.square**0.5))
     assert arithmetic >= 0.99 * nights * 2.0 ** (31 + 23 - 128) * np.exp(25)
-    # No noise of 128 bits exceeds 14 standard deviations.
+    # Noise from 128 bits does not exceed 14 standard deviations.
     cells = (14 + CUTOFF) * max(plan.proof.sigmas) * 2**plan.proof.bits / plan.proof.cell
     assert cells < 2**23
     assert cells * sum(plan.proof.factors) < 2**63
 
 
-def test_the_state_depends_only_on_scores():
-    """No item rests on the first night, and released items remain released."""
+def test_the_state_of_an_item_depends_only_on_its_score():
+    """On the first night, all items are active. Released items remain released."""
     plan = vp.Items().plan_series(BUDGET, 30)
     scores = np.array([-(2**50), plan.rests[20], plan.rests[20] - 1, 2**50, 2**50])
     released, none = np.array([0, 0, 0, 0, 3]), np.full(5, UNLISTED)
@@ -104,6 +104,6 @@ def test_the_state_depends_only_on_scores():
     ],
 )
 def test_wrong_plans_are_rejected(union, budget, nights, error):
-    """Plans with wrong values are rejected."""
+    """The cases are a budget without delta, a very large epsilon, and numbers of nights out of range."""
     with pytest.raises(error):
         union.plan_series(budget, nights)

@@ -1,12 +1,12 @@
-"""Tests of neighbouring streams on the code that releases.
+"""A search over neighbouring streams with the real code.
 
 P is the process without a user x, and Q is the process with x.
 
-Half of the streams have a public list, with items of several users, of only x, and of nobody.
+Half of the streams have a public list with items of several users, items of only x, and items without users.
 
-P and Q are coupled on the readings of Q. On the same readings, both must give the same results except for pairs that
-only x has, and x must move all readings together by at most M. Deletions are covered by probabilities, because a
-coupling does not detect names that are removed.
+P and Q are coupled, that is, both use the readings of Q. Then both must give the same results except for novel items of
+x, and x must change all readings together by at most M. Removed users are tested with probabilities, because a coupling
+does not detect removed names.
 """
 
 import zlib
@@ -42,7 +42,7 @@ class Stream:
         self.pools, self.log = begun(listed), ()
 
     def begin(self, night):
-        """Give users new words, which are a function of the user, the night and the earlier releases."""
+        """Begin a night with new words of users, which depend on the user, the night and earlier releases."""
         people = {}
         for user in self.users:
             own = np.random.default_rng(zlib.crc32(repr((self.seed, user, night, self.log)).encode()))
@@ -56,7 +56,7 @@ class Stream:
         return dict(zip(words, weights_of(self.plan, self.pools, night).tolist(), strict=True))
 
     def by_word(self, values):
-        """Return values of items by word."""
+        """Return a dict from words to values."""
         return dict(zip(self.pools.words.to_pylist(), values.tolist(), strict=True))
 
     def end(self, night, read, novel=()):
@@ -133,8 +133,8 @@ def is_found(monkeypatch, outcomes):
     return any(trial(seed, monkeypatch, False)[0] in outcomes for seed in range(STREAMS))
 
 
-def test_no_user_moves_readings_by_more_than_the_budget(monkeypatch):
-    """No user moves readings by more than M, and the largest share is close to M, so the search is not too weak."""
+def test_no_user_changes_readings_by_more_than_the_budget(monkeypatch):
+    """The largest change is close to M, so the search is strong enough."""
     outcomes, share = searched(monkeypatch, streams=3 * STREAMS)
     assert set(outcomes) == {"ok"}
     assert 0.95 < share <= 1 + 1e-9
@@ -160,13 +160,13 @@ def test_refilled_budgets_are_detected(monkeypatch):
 
 
 def test_missing_past_noise_is_detected(monkeypatch):
-    """In the broken variant, a new item begins at 0, in both streams."""
+    """In the broken variant, a new item begins with a score of 0 in both streams."""
     monkeypatch.setattr(gated, "_past_noise", lambda plan, secret, night, names: np.zeros(len(names), np.int64))
     assert is_found(monkeypatch, WRONG)
 
 
 def test_active_new_items_are_detected(monkeypatch):
-    """In the broken variant, the newest items of the state are active on the last night."""
+    """In the broken variant, the second half of the items, which includes new items, is active on the last night."""
     real = series.states_of
 
     def states(plan, scores, decided, levels, night):
@@ -179,7 +179,7 @@ def test_active_new_items_are_detected(monkeypatch):
     assert is_found(monkeypatch, WRONG)
 
 
-def test_a_list_made_from_the_data_is_detected(monkeypatch):
+def test_a_list_that_depends_on_the_data_is_detected(monkeypatch):
     """In the broken variant, a listed item has a level only from the night on which it joins a pool."""
     real = NightlyPools.take
 
@@ -193,7 +193,7 @@ def test_a_list_made_from_the_data_is_detected(monkeypatch):
     assert is_found(monkeypatch, WRONG)
 
 
-def test_a_rule_about_listed_items_with_users_is_detected(monkeypatch):
+def test_a_rule_that_counts_only_listed_items_with_users_is_detected(monkeypatch):
     """In the broken variant, the rule of the list counts only those listed items that are in a pool."""
 
     def reached(self, levels):
@@ -207,7 +207,7 @@ def test_a_rule_about_listed_items_with_users_is_detected(monkeypatch):
 
 
 def test_payments_that_depend_on_other_users_are_detected(monkeypatch):
-    """In the broken variant, only half of all users pay. The places of users determine which half."""
+    """In the broken variant, only half of the users pay, which depends on their positions among all users."""
     real = NightlyPools.pay
 
     def pay(self, charge, states, since):
@@ -221,7 +221,7 @@ def test_payments_that_depend_on_other_users_are_detected(monkeypatch):
 
 
 def released_after_deletion(keep, copies=300, holders=3):
-    """Return the rates at which words are released after all users except x were removed, without and with x."""
+    """Return the rates of released words without and with x, after all other users were removed."""
     rates = []
     for extra in (0, 1):
         secret, plan = Secret.from_seed(extra), some_plan(np.random.default_rng(1), 4, 1, 4)
@@ -251,11 +251,11 @@ def released_after_deletion(keep, copies=300, holders=3):
 
 
 def test_names_remain_after_deletions():
-    """Names remain after users are removed, so both rates are similar.
+    """If names remain after users are removed, the rates with and without x are similar.
 
-    A broken variant removes names, and releases words that P cannot release.
+    A broken variant removes names, so Q releases words that P cannot release.
 
-    For 300 words a rate of 0.2 differs from its estimate by more than 0.15 with probability below 1e-9.
+    With 300 words, an estimate of a rate of 0.2 has an error above 0.15 with probability below 1e-9.
     """
     without, with_x = released_after_deletion(keep=True)
     assert with_x - 0.15 <= exp(3) * (without + 0.15)

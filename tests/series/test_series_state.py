@@ -35,7 +35,7 @@ def rows(*words, users=3000):
 
 @pytest.fixture
 def account(tmp_path):
-    """Return an account with room for two series."""
+    """Return an account whose budget is sufficient for two series."""
     return vp.Ledger(tmp_path / "team.ledger").open("posts", vp.Budget(7, 1e-4), create=True)
 
 
@@ -43,7 +43,7 @@ def account(tmp_path):
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
-    """A night is killed before each file access and run again.
+    """A night is killed before each access to a file and is run again.
 
     The releases of all nights are equal, with one charge and no additional files.
     """
@@ -62,7 +62,7 @@ def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
 
 
 def test_a_restored_state_is_rejected(tmp_path, account, monkeypatch):
-    """The checksum in the ledger detects the old state. Without it, the same budget would be spent twice."""
+    """The checksum in the ledger detects an old state. Without this check, the same budget would be spent twice."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
     series.run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
@@ -97,7 +97,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
 
 
 def test_an_interrupted_start_is_charged_once(tmp_path, account, monkeypatch):
-    """A start that is interrupted between the charge and the first state is charged once, because nothing ran."""
+    """If a start is interrupted after the charge and before the state is written, the next start is not charged again."""
     from voxpop.mechanisms.series.state import Store
 
     with monkeypatch.context() as patched:
@@ -126,7 +126,7 @@ def test_a_changed_state_is_rejected(tmp_path, key):
 
 
 def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
-    """Only the owner may read the folder. With a key, the file contains no plain word, and only this key opens it."""
+    """Only the owner may read the folder. With a key, the file is encrypted, and only this key decrypts it."""
     key = bytes(range(32))
     plain = vp.Items().series(tmp_path / "plain", BUDGET, nights=5)
     sealed = vp.Items().series(tmp_path / "sealed", BUDGET, nights=5, key=key)
@@ -145,7 +145,7 @@ def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
 
 
 def test_nights_run_in_order_and_may_be_skipped_or_repeated(tmp_path):
-    """The last night returns its release again for any rows, omitted nights count, and earlier nights are rejected."""
+    """A repeated night returns its release again, skipped nights count, and earlier nights are rejected."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     first = series.run(rows("tea"), night=1)
     assert series.run(rows("other"), night=1) == series.run(rows("tea"), night=1) == first
@@ -165,10 +165,10 @@ def test_nights_run_in_order_and_may_be_skipped_or_repeated(tmp_path):
     assert "tea" in series.report().html
 
 
-def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
+def test_a_stopped_night_is_completed_with_its_stored_rows(tmp_path, monkeypatch):
     """A night that stopped after its rows were stored runs on these rows, even if a caller passes other rows.
 
-    The same noise on other rows would publish their difference.
+    The same noise on other rows would reveal the difference.
     """
     whole, stopped = (vp.Items().series(tmp_path / name, BUDGET, nights=3, seed=1) for name in "ws")
     for series in (whole, stopped):
@@ -184,7 +184,7 @@ def test_a_stopped_night_is_completed_with_its_own_rows(tmp_path, monkeypatch):
 
 
 def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
-    """Nights 2 and 3 add noise to every score, even of a word that appears on night 4, and no user pays for them."""
+    """Nights 2 and 3 add noise to every score, even to that of a word of night 4, and no user pays for these nights."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6, seed=1)
     series.run(rows("tea", users=3), night=1)
     record, expected = series._read()
@@ -204,7 +204,7 @@ def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
 
 
 def test_only_one_process_at_a_time_runs_a_night(tmp_path, monkeypatch):
-    """A night waits for the lock, and does not run without the lock."""
+    """A night waits for the lock, and raises an error if another process keeps the lock."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=3)
     monkeypatch.setattr(state, "LOCK_PATIENCE", 0.05)
     with FileLock(tmp_path / "s" / ".lock"), pytest.raises(ReleaseError, match="another process"):
@@ -213,7 +213,7 @@ def test_only_one_process_at_a_time_runs_a_night(tmp_path, monkeypatch):
 
 
 def test_the_checksum_in_a_ledger_is_keyed(tmp_path, account):
-    """Readers of the ledger cannot test guesses of the rows, because the checksum of a content depends on a secret."""
+    """The checksum depends on a secret, so readers of the ledger cannot use it to test guesses about the rows."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=3, ledger=account).run(rows("tea"))
     content, record = (tmp_path / "s" / state.STATE_FILE).read_bytes(), vp.Items().series(tmp_path / "s")._read()[0]
     assert account.entries[0].release == record.previous == state._checksum(content, record)
@@ -242,7 +242,7 @@ def test_every_series_has_a_separate_secret(tmp_path):
 
 
 def test_no_public_value_depends_on_the_private_state(tmp_path):
-    """Changed budgets, payments, pools, undecided words and scores change no public value."""
+    """Public values do not change if budgets, payments, pools, undecided words and scores are changed."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=4, seed=1)
     for night in (1, 2, 3):
         series.run(rows("tea", "milk", "oat"), night=night)
@@ -270,7 +270,7 @@ def test_no_public_value_depends_on_the_private_state(tmp_path):
 
 
 def test_a_removed_user_has_no_further_budget(tmp_path):
-    """The pool is removed, the key remains without budget, and later rows of the user are ignored."""
+    """The pool of the user is removed, the key remains without budget, and later rows of the user are ignored."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea", users=3))
     removed = series.remove(1)
@@ -292,7 +292,7 @@ def test_a_removed_user_has_no_further_budget(tmp_path):
 
 
 def test_rows_of_another_type_are_rejected_on_later_nights(tmp_path):
-    """Rows with columns of another type are rejected on a later night, but an empty night is accepted."""
+    """The first night determines the type, even if it has no rows."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea"))
     table = pl.DataFrame({"who": range(10), "what": range(10)})
@@ -304,8 +304,8 @@ def test_rows_of_another_type_are_rejected_on_later_nights(tmp_path):
     assert (series.night, whole.night) == (1, 4)
 
 
-def test_wrong_calls_raise_errors(tmp_path, account):
-    """Each error names the next step, and nothing is charged."""
+def test_wrong_calls_are_rejected(tmp_path, account):
+    """No wrong call is charged."""
     union = vp.Items()
     with pytest.raises(InputError, match="`nights` must be given"):
         union.series(tmp_path / "s", BUDGET)
@@ -324,7 +324,10 @@ def test_wrong_calls_raise_errors(tmp_path, account):
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_ids_of_another_family_are_rejected_on_later_nights(tmp_path, saved):
-    """With ids of two families, each person would have two budgets. The rejected night leaves the state unchanged."""
+    """With ids of two families of types, each person would have two budgets.
+
+    A rejected night does not change the state.
+    """
 
     def night(ids, kind):
         table = pa.table({"who": pa.array(ids, kind), "what": ["tea"] * len(ids)})
@@ -349,7 +352,7 @@ def test_ids_of_another_family_are_rejected_on_later_nights(tmp_path, saved):
     ("first", "later"), [(["tenant", "id"], ["id", "tenant"]), ("email", "login"), ("user.email", "user.login")]
 )
 def test_other_columns_of_users_are_rejected_on_later_nights(tmp_path, first, later, saved):
-    """Under other columns or another order, each person would have two budgets. A renamed column is accepted."""
+    """With other user columns or another order, each person would have two budgets. Renamed columns are accepted."""
     ids = [f"a{number}" for number in range(3000)]
     plain = {name: ids for name in ("tenant", "id", "email", "login")}
     table = pa.table({**plain, "user": pa.array([{"email": each, "login": each} for each in ids]), "what": ids})
@@ -373,7 +376,7 @@ def test_other_columns_of_users_are_rejected_on_later_nights(tmp_path, first, la
 
 
 def test_a_state_without_the_columns_of_users_records_them_on_the_next_night(tmp_path):
-    """An earlier version wrote no names of these columns, so the next night with types determines them."""
+    """An earlier version did not save the names of these columns, so the next night with types records them."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
     series.run(rows("tea"))
     with series._locked():
@@ -384,8 +387,8 @@ def test_a_state_without_the_columns_of_users_records_them_on_the_next_night(tmp
     assert series._read()[0].user_columns == ["who"]
 
 
-def test_a_night_on_which_one_of_two_columns_of_users_has_no_type_declares_none(tmp_path):
-    """None of its rows has a user, so the next night may declare the types of both columns."""
+def test_a_night_with_an_untyped_user_column_records_no_types(tmp_path):
+    """None of its rows has a user, so the next night may still determine the types of both columns."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
     for night, kind in enumerate((pa.null(), pa.string(), pa.null()), start=1):
         table = pa.table(

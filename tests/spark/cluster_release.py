@@ -2,8 +2,9 @@
 
 python cluster_release.py MASTER TABLE EVENTS WORKER_PID WORKER_PID
 
-The driver makes one release with each failure. A task hangs, and Spark starts a copy of it (speculation). An executor
-is killed, and its worker starts another. A worker is killed and does not return.
+The driver makes one release for each failure. In the first, a task hangs, and Spark starts a copy of the task
+(speculation). In the second, an executor is killed, and its worker starts another. In the third, a worker is killed and
+is not replaced.
 """
 
 import json
@@ -32,7 +33,7 @@ SETTINGS = {
     "spark.executor.memory": "512m",
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
-    "spark.speculation.quantile": "0.5",  # One of two executors hangs, so only half of the tasks end.
+    "spark.speculation.quantile": "0.5",  # One of two executors hangs, so only half of the tasks finish.
     "spark.shuffle.io.retryWait": "500ms",  # three times for each lost executor
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
@@ -52,7 +53,7 @@ def executors():
 
 
 def wait_for(condition, what, seconds=300):
-    """Wait at most `seconds` for a true value of the condition, and return this value."""
+    """Wait at most `seconds` until the condition is true, and return its value."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < end, f"waited for {what}"
@@ -68,7 +69,7 @@ def running():
 
 
 def children(parents, named):
-    """Return the child processes of the given processes with a string in their command."""
+    """Return the child processes of the given processes whose command contains a string."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:

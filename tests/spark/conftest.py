@@ -1,4 +1,4 @@
-"""One local session that tries each task several times and writes all its files into one folder."""
+"""Fixtures with a local Spark session that tries each task several times and writes all files into one folder."""
 
 import os
 import sys
@@ -43,7 +43,7 @@ def written(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def spark(java, written):
-    """Return a session of two cores.
+    """Return a session with two cores.
 
     Java's planning takes most of the time, so queries are interpreted and plans are not checked. Sessions in separate
     processes (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's default
@@ -84,7 +84,7 @@ PHRASES = ["thank you very much", "see you soon", "good morning everyone", "how 
 
 @pytest.fixture(scope="session")
 def talk():
-    """Return a table of 600 users with several rows each, out of order, some of them null."""
+    """Return a table of 600 users with several rows each. The rows are not sorted, and some texts are null."""
     rows = []
     for number in range(600):
         rows.append((number, PHRASES[number % 5]))
@@ -96,7 +96,7 @@ def talk():
 
 @pytest.fixture
 def collected(spark, monkeypatch):
-    """Return the tables that the driver collects. All other methods of collecting are disabled."""
+    """Return the list of tables that the driver collects. All other methods that collect rows are disabled."""
     from pyspark.sql.classic.dataframe import DataFrame
 
     tables, real = [], DataFrame.toArrow

@@ -1,4 +1,4 @@
-"""Spark partitions without Spark. The tasks of the engine run one after another in this process."""
+"""Partitions without Spark. The tasks of the engine run one after another in this process."""
 
 from functools import partial
 
@@ -93,14 +93,14 @@ class PlacedLevels:
 
 
 class PlacedPools:
-    """A variant of `SparkPools` with tables of messages instead of DataFrames. A shuffle groups them by place."""
+    """A variant of `SparkPools` with tables of messages instead of DataFrames, which are grouped by place."""
 
     def __init__(self, states, secret, reducers=pools.MOST_REDUCERS):
         self.states, self.secret, self.news = states, secret, messages.STATE_SCHEMA.empty_table()
         self.reducers = min(len(states), reducers)
 
     def draw(self, released, size, pass_name, listed=None):
-        """Give every user a pool of items without the released words. A public list is passed along."""
+        """Draw a pool of items for every user, without released words and with a public list."""
         settings = {"size": size, "pass_name": pass_name, "secret": self.secret}
         settings |= {"places": len(self.states), "reducers": self.reducers}
         public = word_arrays(pa.array([*released, *(listed or [])], pa.large_string()))

@@ -1,4 +1,4 @@
-"""Adaptive rounds on Spark equal local rounds for any placement, and every undecided item gets noise."""
+"""Tests of adaptive rounds on Spark, which equal local rounds for any placement of users."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -44,7 +44,7 @@ def shares_of(weighting_rule, limit):
 def capped(limit, size, chance=1.0):
     """Return a weighting with caps.
 
-    Users with an entire pool give half of the usual weight, or give weight at random.
+    Users with a full pool give half of the usual weight, or give weight only with some probability.
     """
     weights = ((ONE_CAP,), (lattice(0.5),))
     setting = RuleSetting(limit, 2, BITS, 2 << BITS)
@@ -127,7 +127,7 @@ def test_rounds_equal_local_rounds(users, data, additive, limit, size, released,
 
 @dataclass
 class Additive:
-    """The same shares, but weights do not depend on earlier users."""
+    """A weighting with the same shares that does not depend on earlier users."""
 
     shares: CappedDescent
 
@@ -165,8 +165,8 @@ def test_every_undecided_item_of_a_pool_gets_noise():
     assert 0 in weights
 
 
-def test_weights_that_are_missing_are_an_error():
-    """The task raises an error instead of running a round without these weights."""
+def test_missing_weights_are_rejected():
+    """Otherwise, a round would run without these weights."""
     users = [[list("ab")] for _ in range(4)]
     secret = Secret.from_seed(1)
     pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
@@ -177,7 +177,7 @@ def test_weights_that_are_missing_are_an_error():
 
 
 def test_sums_of_large_weights_do_not_overflow():
-    """The sum over seven places with the maximum weight is the maximum weight."""
+    """The sum of seven maximum weights is limited to the maximum weight."""
     most = pool_tasks.MOST_SUM
     arrays = {"senders": np.arange(7), "held_starts": np.arange(8), "held": np.zeros(7, np.int32)}
     sent = {sender: {"weights": np.array([most])} for sender in range(7)}
@@ -185,8 +185,8 @@ def test_sums_of_large_weights_do_not_overflow():
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 200])
-def test_places_are_partitions_of_spark(spark, count):
-    """Spark's own hash assigns exactly one place to each partition."""
+def test_each_place_is_in_a_separate_partition_of_spark(spark, count):
+    """The hash of Spark assigns exactly one place to each partition."""
     numbers = spark.createDataFrame(pa.table({"place": pa.array(spread_rows(count), pa.int32())}))
     found = numbers.selectExpr(f"pmod(hash(place), {count}) AS at").toArrow()["at"].to_pylist()
     assert found == list(range(count))
@@ -203,7 +203,7 @@ def crowd():
 
 @pytest.mark.parametrize(("cell", "kind"), [({"max_items_per_user": 1}, "items"), ({"max_items_per_user": 3}, "text")])
 def test_one_partition_releases_the_same_as_the_local_engine(read_both, crowd, cell, kind):
-    """Releases are equal for items in any round and for words of texts."""
+    """The releases of items and of words of texts are equal."""
     local, spread_out = read_both(crowd, 1, **{kind: "what"})
     union = vp.Items(**cell)
     one, other = (union.release(corpus, BUDGET, seed=5) for corpus in (local, spread_out))
@@ -211,8 +211,11 @@ def test_one_partition_releases_the_same_as_the_local_engine(read_both, crowd, c
     assert len(one) > 20
 
 
-def test_several_partitions_lose_little_and_send_only_released_items_to_the_driver(read_both, crowd, collected):
-    """The driver receives released items, and whether all pools fit into one task."""
+def test_only_released_items_are_sent_to_the_driver(read_both, crowd, collected):
+    """The driver also receives whether all pools fit into one task.
+
+    Several partitions release most of the same items.
+    """
     local, spread_out = read_both(crowd, 4, items="what")
     union = vp.Items(max_items_per_user=3)
     other = union.release(spread_out, BUDGET, seed=5)
@@ -263,8 +266,8 @@ class DiesAtFirst(Opening):
 
 
 @pytest.mark.parametrize("most", [-1, pool_tasks.MOST_TOGETHER], ids=["a task for each place", "one task"])
-def test_tasks_that_die_are_repeated_with_the_same_release(read_both, crowd, monkeypatch, most):
-    """The first worker of a step dies in every place, and the release is unaffected."""
+def test_repeated_tasks_give_the_same_release(read_both, crowd, monkeypatch, most):
+    """In every place, the worker process ends during the first attempt of a step, but the release is the same."""
     monkeypatch.setattr(pool_tasks, "MOST_TOGETHER", most)
     releases = []
     for dies in (True, False):

@@ -1,6 +1,6 @@
-"""The audit on Spark has the cases of a memory limit with the same exact probabilities, and a broken variant.
+"""The audit on Spark. Its cases and their exact probabilities are those of the audit with a memory limit.
 
-The audit must detect the broken variant. The probability of a false alarm is at most 2e-12 per case.
+The audit must also detect broken variants. The probability of a false alarm is at most 2e-12 per case.
 """
 
 from dataclasses import replace
@@ -22,14 +22,14 @@ from voxpop.testing.auditing import examine
 
 ERROR = 1e-12
 COPIES = 12_000
-"""The copies in one release of set union. All other cases have 3,000 and 4,900."""
+"""The number of copies in one release of set union. All other cases have 3,000 and 4,900 copies."""
 
 
 @pytest.mark.slow
 def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
     """The cases are set union and n-grams with default settings, in which order matters.
 
-    Each side has two releases, which is the minimum. The time of a release on Spark hardly depends on the number of
+    Each side has two releases, which is the minimum, because the time of a release hardly depends on the number of
     copies.
     """
     findings = [examine(case, case.copies, ERROR) for case in engine_cases(on_spark(spark), COPIES)]
@@ -47,9 +47,9 @@ def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
 
 @pytest.mark.slow
 def test_every_default_pass_of_n_grams_is_audited_on_spark(spark, record_property):
-    """The passes are individual budgets, screening vote, votes and second-chance pass, on executors in two places.
+    """The passes are the screening vote, votes and the second-chance pass, with individual budgets, in two places.
 
-    Each side has one release, in which hundreds or thousands of pairs of words are trials of known probability.
+    Each side has one release, in which hundreds or thousands of pairs of words are trials with known probabilities.
     """
     findings = [examine(case, case.copies, ERROR) for case in walk_cases(engine=watched_on_spark(spark))]
     assert len(findings) == 2

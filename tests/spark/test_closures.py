@@ -1,4 +1,4 @@
-"""The data that Spark sends with keys is small for any plan, because public tables are added to the rows."""
+"""Tests of the size of closures, which contain keys. They are small, because public tables are added to the rows."""
 
 import ast
 from pathlib import Path
@@ -12,13 +12,13 @@ from voxpop.errors import InputError
 from voxpop.privacy.secret import Secret
 
 WRITTEN = 1 << 20
-"""Spark writes closures from this size to disk (`UDF_LARGE`, in pyspark's `_prepare_for_python_RDD`)."""
+"""Spark writes closures of at least this size to disk (`UDF_LARGE`, in pyspark's `_prepare_for_python_RDD`)."""
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 
 
 @pytest.fixture
 def sent(monkeypatch):
-    """Return the pickled size of every task of a classic DataFrame."""
+    """Return the list of pickled sizes of all tasks of classic DataFrames."""
     from pyspark import cloudpickle
     from pyspark.sql.classic.dataframe import DataFrame
 
@@ -32,7 +32,7 @@ def sent(monkeypatch):
     return sizes
 
 
-def test_messages_too_large_for_keys_are_rejected(pyspark):
+def test_closures_that_are_too_large_are_rejected(pyspark):
     """`closure` rejects settings that together are too large."""
     with pytest.raises(InputError, match="half a megabyte"):
         closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))
@@ -40,11 +40,11 @@ def test_messages_too_large_for_keys_are_rejected(pyspark):
 
 
 KEYLESS = {"frames.py": 2, "reading.py": 1}
-"""`closure`, bounded public arrays, and the task that reads tables before any key exists."""
+"""The permitted calls of `partial`, which are in `closure`, for bounded public arrays, and before any key exists."""
 
 
 def test_every_task_gets_its_settings_from_the_bounded_closure():
-    """Every task gets its settings from `closure`, except tasks that have no key or are bounded."""
+    """The exceptions are tasks without a key and tasks with bounded settings."""
     found = {}
     for path in sorted(Path(voxpop.engine.spark.__file__).parent.glob("*.py")):
         calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]

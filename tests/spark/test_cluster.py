@@ -1,6 +1,6 @@
-"""A standalone cluster with a master and two workers on loopback.
+"""Tests of a standalone cluster with a master and two workers on one machine.
 
-Tasks hang, and an executor and a worker are killed.
+During the tests, a task hangs, and an executor and a worker are killed.
 """
 
 import json
@@ -22,7 +22,7 @@ SECONDS = 300
 
 
 class Daemon:
-    """A Spark daemon in a separate process group, which ends together with all its children."""
+    """A Spark daemon in its own process group, which ends together with all its child processes."""
 
     def __init__(self, folder, name, *arguments):
         import pyspark
