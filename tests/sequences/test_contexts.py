@@ -194,10 +194,8 @@ def one_level(shape, scale, seed):
 def test_smoothing_reduces_noise(name, scale):
     """Smoothed counts are at least as accurate as counts that are clipped at 0, and much more accurate for large noise.
 
-    They add up.
-
-    There are 20 fixed seeds. The noise of a sum of counts has the standard deviation scale (2 width)^(1/2), and seven
-    standard deviations are allowed.
+    The smoothed counts add up. There are 20 fixed seeds. The noise of a sum of counts has the standard deviation scale
+    (2 width)^(1/2), and seven standard deviations are allowed.
     """
     ours, cut = [], []
     for seed in range(20):

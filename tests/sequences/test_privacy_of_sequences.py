@@ -95,9 +95,7 @@ def all_present(counts):
 
 
 def test_the_audit_finds_no_violation():
-    """For the most revealing event of the smallest case, the audit shows at least half of epsilon and never more than
-    it.
-    """
+    """For the most revealing event of the smallest case, the audit shows from half of epsilon to the whole epsilon."""
     assert 0.5 < epsilon_shown(all_present, 1.0, [], [0], LIMITS) <= 1.0
 
 
@@ -193,7 +191,7 @@ def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, furthe
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_a_number_of_steps_that_depends_on_private_lengths(monkeypatch):
-    """If exact lengths determined the number of counted steps, the noise would reveal whether one user is in the data."""
+    """If exact lengths determined the number of counted steps, the noise would reveal the presence of one user."""
     real, rule, true = counting.MemoryTreeWalk.count_lengths, path_budget.StepsRule.steps, []
 
     def count_lengths(self, first):
@@ -386,7 +384,7 @@ def steps_of(limits, users):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
-    """For the most revealing event of the smallest case, contexts show at least half of epsilon and never more than it."""
+    """For the most revealing event of the smallest case, contexts show from half of epsilon to the whole epsilon."""
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     first = lambda counts: counts[0] >= 1  # noqa: E731

@@ -64,7 +64,7 @@ def test_a_path_counts_each_session_once():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_frequent_paths_equal_a_reference_implementation(seed):
-    """The results are the most frequent runs, with ties in the order of symbols, and the share of sessions with each."""
+    """The results are the most frequent runs (ties in the order of symbols) and the share of sessions with each."""
     rng = np.random.default_rng(seed)
     size, length = int(rng.integers(1, 5)), int(rng.integers(1, 5))
     lists = [rng.integers(size, size=rng.integers(1, 7)).tolist() for _ in range(rng.integers(1, 30))]
@@ -112,7 +112,7 @@ def answers_of(sessions):
 
 
 def false_alarm(mean, deviation, low, high):
-    """Bound the probability that a mean of `RELEASES` independent numbers in [0, 1] is out of bounds (Bennett, 1962)."""
+    """Bound the probability that a mean of `RELEASES` independent numbers in [0, 1] is out of range (Bennett, 1962)."""
 
     def beyond(by, most):
         u = most * by / deviation**2
@@ -123,7 +123,7 @@ def false_alarm(mean, deviation, low, high):
 
 @pytest.mark.slow
 def test_intervals_have_their_nominal_coverage(chain):
-    """Over 80 releases, about nine of ten intervals of first symbols, transitions, lengths and a funnel cover the truth.
+    """Over 80 releases, nine of ten intervals of first symbols, transitions, lengths and funnels cover the truth.
 
     The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
     and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case, because each release has

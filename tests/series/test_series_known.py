@@ -61,7 +61,7 @@ def shares_of_empty(plan, held, runs):
 
 
 def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
-    """On each night, the expected share of spurious items is at most the stated share, for lists with and without users.
+    """On each night, the share of spurious items is at most the expected share, for lists with and without users.
 
     The detected broken variants use the tails of only the first night, or too small a size of the list. Shares are
     between 0 and 1, so the mean of 400 series is too large by 0.17 with probability below 1e-9 (Hoeffding).

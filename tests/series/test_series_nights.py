@@ -74,7 +74,7 @@ def test_a_pool_takes_items_in_order_of_arrival():
 
 
 def test_released_items_keep_their_place_in_the_pool():
-    """Items are never removed from a pool, so a user with three items has no room for a fourth, even if one is released.
+    """A pool never loses items, so a user with three items has no room for a fourth, even if one is released.
 
     Otherwise, one user could have more novel items than the number for which delta is computed.
     """

@@ -97,7 +97,7 @@ def test_a_lost_state_ends_the_series(tmp_path, account):
 
 
 def test_an_interrupted_start_is_charged_once(tmp_path, account, monkeypatch):
-    """If a start is interrupted after the charge and before the state is written, the next start is not charged again."""
+    """If a start is interrupted before the state is written, the next start is not charged again."""
     from voxpop.mechanisms.series.state import Store
 
     with monkeypatch.context() as patched:

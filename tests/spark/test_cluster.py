@@ -61,7 +61,7 @@ class Daemon:
 
 @pytest.fixture
 def cluster(java, tmp_path):
-    """Return the address of a master, and two workers of one core each."""
+    """Return the address of a master and its two workers, which have one core each."""
     daemons = [Daemon(tmp_path, "master", "master.Master", "--host", "127.0.0.1", "--port", "0", "--webui-port", "0")]
     try:
         address = daemons[0].wait_for(r"spark://127\.0\.0\.1:\d+").group()
@@ -78,7 +78,10 @@ def cluster(java, tmp_path):
 
 
 def test_failures_during_a_length_do_not_change_the_release(cluster, talk, tmp_path):
-    """Lost data is computed again, from the source or by a copy of the task. The release equals the local release."""
+    """Spark computes lost data again, from the source or in a copy of the task.
+
+    The release equals the local release.
+    """
     address, workers = cluster
     path, events = tmp_path / "talk.parquet", tmp_path / "events"
     events.mkdir()

@@ -1,4 +1,4 @@
-"""The engine contract on Spark. Executors, transferred rows and the reference implementation agree."""
+"""Tests of the engine contract on Spark. Executors, transferred rows and the reference implementation agree."""
 
 from functools import cache
 
@@ -31,7 +31,7 @@ TABLES = {"texts": (crowd, {"text": "what"}), "items": (lambda: items_of(crowd()
 
 @pytest.fixture(scope="module")
 def engines(spark):
-    """Return a function that gives the reference engine and the engine on Spark, and reads each table once."""
+    """Return a function that reads a table as the reference engine and as the engine on Spark."""
 
     @cache
     def read(name, partitions=PARTITIONS):
@@ -53,8 +53,8 @@ def test_transferred_rows_equal_the_rows_of_a_local_table(engines, name):
 
 
 @pytest.mark.parametrize("name", UNIONS)
-def test_set_union_releases_the_same_on_spark(engines, name):
-    """Sequential weightings run with all users in one place."""
+def test_set_union_releases_the_same_items_on_spark(engines, name):
+    """For sequential weightings, all users are in one place."""
     naive, other = engines("items", 1 if name in SEQUENTIAL else PARTITIONS)
     assert isinstance(other, Engine)
     one, two = (UNIONS[name].release(each, BUDGET, seed=3) for each in (other, naive))
@@ -63,7 +63,7 @@ def test_set_union_releases_the_same_on_spark(engines, name):
 
 @pytest.mark.parametrize("name", PHRASES)
 def test_phrases_are_the_same_on_spark(engines, name):
-    """Phrases are the same with both pruning rules and with measurements."""
+    """The mechanisms include both pruning rules and measurements."""
     naive, other = engines("texts", PARTITIONS if getattr(PHRASES[name], "weighting", None) == "weighted" else 1)
     one, two = (PHRASES[name].release(each, BUDGET, seed=3) for each in (other, naive))
     assert shown(one) == shown(two)
@@ -80,7 +80,7 @@ def test_sequences_are_the_same_on_spark(engines, name):
 @pytest.mark.parametrize("limit", [1, 50, None])
 @pytest.mark.parametrize("known", [None, ["nobody has this", "a", "z"]])
 def test_counts_are_the_same_on_spark(engines, limit, known):
-    """Counts also run on a cluster, where noise is added before any counts leave the executors."""
+    """On Spark, executors add noise before counts leave them."""
     naive, other = engines("texts")
     given = {"counted_in_full": limit, "known": known, "seed": 3}
     one, two = (LISTED.count(each, BUDGET, **given) for each in (other, naive))
@@ -88,14 +88,14 @@ def test_counts_are_the_same_on_spark(engines, limit, known):
 
 
 def test_rankings_are_the_same_on_spark(engines):
-    """Noise is added on the executors, and the order equals the order of the reference implementation."""
+    """On Spark, executors add noise before ranks leave them."""
     naive, other = engines("texts")
     one, two = (LISTED.top(each, BUDGET, k=4, seed=3) for each in (other, naive))
     assert one.places.tolist() == two.places.tolist()
 
 
-def test_heavy_hitters_need_one_machine(engines):
-    """Devices are simulated in local arrays, and the error explains this restriction."""
+def test_heavy_hitters_are_rejected_on_spark(engines):
+    """Heavy hitters run only on one machine, and the error states this restriction."""
     _, spread = engines("texts")
     with pytest.raises(InputError, match="on this machine"):
         HITTERS["characters"].release(spread, BUDGET)

@@ -1,4 +1,4 @@
-"""Types follow from a schema and not from values, so one user's rows do not change types, spellings or other rows."""
+"""Types depend on a schema and not on values, so rows of one user do not affect types or rows of other users."""
 
 import pyarrow as pa
 import pytest
@@ -14,7 +14,7 @@ ROADS = pytest.mark.parametrize("partitions", [2, None], ids=["spread", "handed 
 
 
 def collated(spark):
-    """Return one user in 512 spellings."""
+    """Return a table of one user whose id has 512 spellings."""
     ids = [""]
     for letter in "abcdefghi":
         ids = [each + case for each in ids for case in (letter, letter.upper())]
@@ -25,7 +25,7 @@ def collated(spark):
 @pytest.mark.parametrize("user", ["who", ["n", "who"], ["who", "n"]])
 @ROADS
 def test_users_with_a_collation_are_rejected(spark, user, partitions):
-    """A column with a collation is rejected, because one user of Spark would become 512 users of voxpop.
+    """A column with a collation is rejected, because one user in Spark would become 512 users in Voxpop.
 
     The error names the column, the collation and the next step.
     """
@@ -64,10 +64,10 @@ def test_items_with_a_collation_keep_their_spelling(spark, partitions):
 
 
 @ROADS
-def test_rows_are_read_from_the_query_and_not_from_its_files(spark, tmp_path, partitions):
-    """Rows are read from the query.
+def test_rows_are_read_from_the_query_and_not_from_files(spark, tmp_path, partitions):
+    """Reading the files directly would give other rows.
 
-    The cases are files that a scan skips, and columns that Spark finds by their number.
+    The cases are a file that Spark skips, and columns that Spark identifies by their number.
     """
     folder = tmp_path / "skipped"
     folder.mkdir()
@@ -101,7 +101,7 @@ def test_rows_are_read_from_the_query_and_not_from_its_files(spark, tmp_path, pa
 
 
 def test_only_one_check_accesses_internals_of_spark():
-    """Names that begin with an underscore are internal to Spark and change without notice."""
+    """Names that begin with an underscore are internal to Spark and may change without notice."""
     import re
     from pathlib import Path
 
@@ -113,9 +113,9 @@ def test_only_one_check_accesses_internals_of_spark():
 
 
 def test_names_of_folders_are_strings(spark, tmp_path):
-    """Names of folders are read as strings, because Spark would infer types from all names.
+    """Otherwise, Spark would infer types from the names of all folders.
 
-    One folder could change the spelling of all other folders.
+    Then one folder could change the values of all other folders.
     """
     for name in ("07", "8"):
         (tmp_path / f"what={name}").mkdir()

@@ -1,4 +1,4 @@
-"""Events, keys of any type and keys of several columns give the same results on a cluster as on one machine."""
+"""Tests of events, keys of any type and keys of several columns, which give the same results as on one machine."""
 
 import datetime as dt
 from decimal import Decimal
@@ -33,7 +33,7 @@ KEYED = pl.DataFrame(
 
 @ROADS
 def test_events_become_the_same_sequences_on_spark(spark, partitions):
-    """Events are ordered by time and divided into sessions, and the same seed gives the same phrases."""
+    """Events are sorted by time and divided into sessions. The same seed gives the same phrases."""
     frame = spark.createDataFrame(EVENTS.to_pandas())
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=10)
     how = {"user": "who", "sequence": "page", "order": "at", "session_gap": "20min"}
@@ -46,7 +46,7 @@ def test_events_become_the_same_sequences_on_spark(spark, partitions):
 
 
 @ROADS
-def test_times_of_two_kinds_are_rejected_wherever_they_are(spark, partitions):
+def test_times_of_two_kinds_are_rejected_in_any_partition(spark, partitions):
     """The error occurs even if each partition has times of only one kind."""
     spelled = [f"2026-11-22 05:56:{number:02}" for number in range(40)]
     zoned = [f"{time}Z" for time in spelled]
@@ -68,8 +68,8 @@ def test_times_of_two_kinds_are_rejected_wherever_they_are(spark, partitions):
 
 @ROADS
 @pytest.mark.parametrize("items", [["shop", "day"], "day", "price", "open", "shop"])
-def test_keys_keep_their_types(spark, items, partitions):
-    """Keys, types and rows agree. Two columns identify a user."""
+def test_keys_have_the_same_types_and_rows_on_spark(spark, items, partitions):
+    """In this test, two columns identify a user."""
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
     )
@@ -83,7 +83,7 @@ def test_keys_keep_their_types(spark, items, partitions):
 
 @pytest.mark.parametrize("items", [["shop", "day"], "price", "open"])
 def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
-    """The join follows the guide. `filter` keeps the same rows on one machine."""
+    """A semi-join in Spark keeps the same number of rows as `filter` on one machine."""
     pytest.importorskip("pandas", reason="pandas is not installed")
     frame = spark.createDataFrame(
         KEYED.rows(), "tenant string, id long, shop long, day date, price decimal(9, 2), open boolean"
@@ -95,7 +95,7 @@ def test_a_join_with_released_keys_keeps_the_same_rows(spark, items):
 
 
 def test_parquet_files_are_opened_and_other_files_are_rejected(spark, tmp_path):
-    """Options for CSV files and for types do not apply to Spark tables."""
+    """Options for CSV files and for types are also rejected, because they do not apply to Spark tables."""
     EVENTS.write_parquet(tmp_path / "events.parquet")
     frame = open_frame(spark, [str(tmp_path / "events.parquet")])
     assert frame.columns == EVENTS.columns

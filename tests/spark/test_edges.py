@@ -1,4 +1,4 @@
-"""Skewed, empty, unusual and invalid tables."""
+"""Tests of skewed, empty, unusual and invalid tables."""
 
 import gc
 import socket
@@ -27,7 +27,7 @@ ROADS = pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed 
 
 
 def same(read_both, mechanism, table, partitions=3, **columns):
-    """Return the local release after checking that Spark's release is the same."""
+    """Return the local release after checking that the release on Spark is the same."""
     local, spread = read_both(table, partitions, **columns)
     one, other = (mechanism.release(corpus, BUDGET, seed=3) for corpus in (local, spread))
     assert one.grams.equals(other.grams)
@@ -36,7 +36,7 @@ def same(read_both, mechanism, table, partitions=3, **columns):
 
 @ROADS
 def test_a_user_with_a_million_rows_of_one_token_is_read(read_both, partitions):
-    """A user is never split, and a token of all users is one row in the shuffle of each partition."""
+    """One of the users has five very long texts, and all other users have the same text."""
     rng = np.random.default_rng(1)
     long = " ".join(f"w{number}" for number in rng.integers(0, 5000, 1_000_000))
     users = [*([7] * 5), *range(100, 600)]
@@ -56,7 +56,7 @@ def test_more_partitions_than_users_and_empty_rows_are_accepted(read_both):
 
 @ROADS
 def test_a_table_without_items_is_read(read_both, partitions):
-    """Nothing is released at any length from a table without items."""
+    """The release is empty."""
     table = pl.DataFrame({"who": [1, 2], "what": [None, None]}, schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=3), table, partitions)) == 0
     assert len(same(read_both, vp.papers.SetUnion(100, "weighted", accounting="joint"), table, partitions)) == 0
@@ -64,7 +64,7 @@ def test_a_table_without_items_is_read(read_both, partitions):
 
 @ROADS
 def test_a_table_without_rows_gives_an_empty_release(read_both, partitions):
-    """The release is empty, because an error would distinguish the table from a table of one user."""
+    """The release is empty, because an error would distinguish this table from a table of one user."""
     table = pl.DataFrame(schema={"who": pl.Int64, "what": pl.String})
     assert len(same(read_both, vp.papers.DPNE(max_length=2), table, partitions)) == 0
     assert len(same(read_both, vp.Items(), table, partitions)) == 0
@@ -72,7 +72,7 @@ def test_a_table_without_rows_gives_an_empty_release(read_both, partitions):
 
 @ROADS
 def test_unusual_characters_and_strings_of_a_megabyte_are_read(read_both, partitions):
-    """The items contain zero bytes, emoji and combining marks, and some of them are about as long as a block.
+    """Some items contain zero bytes, emoji and combining marks, and some are about as long as an AES block.
 
     Nulls in lists are omitted.
     """
@@ -87,7 +87,7 @@ def test_unusual_characters_and_strings_of_a_megabyte_are_read(read_both, partit
 
 @ROADS
 def test_columns_with_dots_and_quotes_in_their_names_are_read(read_both, partitions):
-    """Column names are used literally."""
+    """Spark would otherwise interpret dots as fields and quotes as delimiters."""
     table = pl.DataFrame({"the.user`s": range(500), "a.b": [["x", "y"]] * 500})
     local, spread = read_both(table, partitions, user="the.user`s", sequence="a.b")
     ngrams = vp.papers.DPNE(max_length=2, max_phrases_per_user=2)
@@ -98,7 +98,7 @@ def test_columns_with_dots_and_quotes_in_their_names_are_read(read_both, partiti
 
 @ROADS
 def test_a_row_without_a_user_is_rejected(spark, partitions):
-    """As for local tables, the error names the column and omits its content."""
+    """As for local tables, the error contains the name of the column and no value."""
     frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
     with pytest.raises(SourceError, match='column "who" is empty') as caught:
         vp.papers.SetUnion(100, "weighted", accounting="joint").release(
@@ -107,8 +107,8 @@ def test_a_row_without_a_user_is_rejected(spark, partitions):
     assert "milk" not in str(caught.value)
 
 
-def test_wrong_columns_are_rejected_immediately(spark):
-    """Wrong columns raise an error before anything runs."""
+def test_wrong_columns_are_rejected_before_a_query_runs(spark):
+    """Wrong options for columns and tokenizers are also rejected."""
     frame = framed(spark, pl.DataFrame({"who": [1.5], "what": ["tea"]}))
     with pytest.raises(ColumnError, match=r'no column "whom"\. .*Did you mean "who"'):
         read_engine(frame, user="whom", text="what")
@@ -122,8 +122,8 @@ def test_wrong_columns_are_rejected_immediately(spark):
         read_engine(frame, user="who", tokens="what", tokenizer=vp.Tokenizer(sentences=True))
 
 
-def test_unsupported_operations_of_a_cluster_are_errors(spark):
-    """Unsupported operations raise errors that name the operation and an alternative."""
+def test_unsupported_operations_are_rejected_on_spark(spark):
+    """The cases are heavy hitters, and phrases and sequences of items."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     items = read_engine(table, user="who", items="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="heavy hitters"):
@@ -144,17 +144,17 @@ class Heavy(Written):
 
 
 def test_a_weighting_that_is_too_large_to_send_is_rejected(spark):
-    """A weighting that is too large is rejected, because Spark would write it to disk together with the keys."""
+    """Spark would write such a weighting to disk together with the keys."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     corpus = read_engine(table, user="who", text="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="half a megabyte"):
         corpus.weigh(CalibratedRule(Heavy(), RuleSetting(4, 2, 40, 2**41)), 4, Secret.from_seed(1), "x")
 
 
-def test_workers_use_files_that_never_change_and_one_thread_per_core_of_the_task(spark):
-    """The cache and the number of threads are set before numba and polars are imported.
+def test_workers_use_the_kernel_cache_and_one_thread_per_task(spark):
+    """Workers set the cache and the number of threads before they import numba and polars.
 
-    Numba's own cache is unsuitable for concurrent writers.
+    Numba's own cache does not support concurrent writers.
     """
 
     def look(batches):
@@ -183,7 +183,7 @@ def test_workers_use_files_that_never_change_and_one_thread_per_core_of_the_task
 
 
 def wait_until_let_go(state, seconds=60):
-    """Wait until a thread has released a state after its owner was deleted."""
+    """Wait until a state is no longer persisted after its owner was deleted."""
     end = time.monotonic() + seconds
     while state.storageLevel.useMemory:
         assert time.monotonic() < end, "the state is still kept"
@@ -202,7 +202,7 @@ def test_unused_states_are_released(spark, read_both, talk):
 
 
 def test_an_owner_can_be_collected_during_a_java_call(spark, monkeypatch, caplog):
-    """The garbage collector may run during any command, and must not break the connection of its thread."""
+    """Garbage collection may run during any Java call, and must not break the connection of its thread."""
     state = spark.range(3)
 
     def readinto(stream, buffer, there=socket.SocketIO.readinto):

@@ -1,4 +1,4 @@
-"""The tests provoke common failures on clusters. The error is one line with advice and without a Java stack trace."""
+"""Tests of common failures on clusters. Each error is one line with advice and without a Java stack trace."""
 
 import os
 import subprocess
@@ -76,14 +76,14 @@ def told(case="", **variables):
 
 @pytest.mark.slow
 def test_workers_run_the_python_of_the_driver_by_default(java, tmp_path):
-    """Workers run the driver's Python, even in a virtual environment that is not on the PATH."""
+    """This is true even for a virtual environment that is not on the PATH."""
     path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
     assert told(PATH=path, PYTHONPATH=SOURCE)[-1] == "2"
 
 
 @pytest.mark.slow
 def test_executors_without_voxpop_are_reported(java, tmp_path):
-    """An error is reported if the Python of the executors has no packages."""
+    """In this test, the Python of the executors has no packages."""
     bare = tmp_path / "bare"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
@@ -94,7 +94,7 @@ def test_executors_without_voxpop_are_reported(java, tmp_path):
 
 @pytest.mark.slow
 def test_executors_without_the_python_version_are_reported(java):
-    """An error is reported if the path of the driver's Python does not exist on executors."""
+    """In this test, the path of the driver's Python does not exist on executors."""
     assert told(PYSPARK_PYTHON="/nowhere/python")[-1].startswith(
         "InputError the executors cannot start /nowhere/python."
     )
@@ -102,7 +102,7 @@ def test_executors_without_the_python_version_are_reported(java):
 
 @pytest.mark.slow
 def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
-    """A crashed worker and a large partition raise an error of one line that suggests more partitions.
+    """A crashed worker and a large partition each raise an error that suggests more partitions.
 
     With more partitions, the same table is released.
     """
@@ -115,7 +115,7 @@ def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
 
 
 def test_another_version_is_reported(spark, monkeypatch):
-    """Another version on executors is an error, because a release follows one plan from one version of the rules."""
+    """The driver and all executors must have the same version, because rules may differ between versions."""
     other = {**own_versions(), "voxpop": "0.0.1"}
     monkeypatch.setattr("voxpop.engine.spark.reading.own_versions", lambda: other)
     corpus = read_engine(
@@ -129,7 +129,7 @@ def test_another_version_is_reported(spark, monkeypatch):
 
 
 def test_tables_that_differ_between_readings_are_rejected(spark):
-    """The tables are random samples, row numbers, or results of functions declared as nondeterministic."""
+    """The tables contain random samples, row numbers, or results of nondeterministic functions."""
     from pyspark.sql import functions as sql
 
     frame = framed(spark, pl.DataFrame({"who": [1, 2], "what": ["tea", "milk"]}))
@@ -163,7 +163,7 @@ def test_tables_that_differ_between_readings_are_rejected(spark):
     ],
 )
 def test_errors_of_spark_become_advice(text, kind, advice):
-    """An error of Spark becomes one line of advice without Spark's own message."""
+    """The translated error is one line of advice without the message of Spark."""
     found = translated(f"Job aborted due to stage failure: secret words\n\tat org.apache\n{text}\n\tat java.base")
     assert type(found) is kind
     assert advice in str(found)
@@ -172,15 +172,15 @@ def test_errors_of_spark_become_advice(text, kind, advice):
 
 
 def test_an_error_of_an_executor_keeps_its_message():
-    """The next step of an internal error is not repeated."""
+    """The message of an internal error contains its next step only once."""
     for error in (InternalError("a pass was lost"), InputError("`limit` must be at least 1.")):
         found = translated(f"Job aborted\nvoxpop.errors.{type(error).__name__}: {error}\n\tat java.base")
         assert type(found) is type(error)
         assert str(found) == str(error)
 
 
-def test_unknown_fields_are_preserved():
-    """Every text of advice is one line, and unknown fields are preserved."""
+def test_unknown_errors_are_not_translated():
+    """Every text of advice is one line."""
     assert translated("java.lang.IllegalStateException: never seen") is None
     assert all("\n" not in advice for _, advice in KNOWN.values())
 
@@ -189,7 +189,7 @@ def test_unknown_fields_are_preserved():
     ("says", "error"), [('openjdk version "11.0.2"', "is 11"), ('java version "1.8.0_1"', "is 8"), ("?", "not start")]
 )
 def test_a_java_version_that_is_too_old_is_reported(monkeypatch, tmp_path, says, error):
-    """A Java version that is too old is reported in one line, although Spark itself prints a Java stack trace."""
+    """The error contains the version of Java, or states that Java does not start. A sufficient version is accepted."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\necho '{says}' >&2\nexit 1\n")

@@ -1,4 +1,4 @@
-"""The driver raises errors of voxpop from executors unchanged, and withholds the messages of other errors."""
+"""The driver raises Voxpop errors of executors unchanged, and withholds the messages of other errors."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from voxpop.errors import ColumnError, InternalError, SourceError
 PRIVATE = "the patient in room 7"
 
 
-def test_a_message_that_may_quote_is_withheld():
-    """For an exception that is not the library's own, only its type and location are reported."""
+def test_messages_of_other_errors_are_withheld():
+    """Such messages may quote data, so only the type and location of the error are reported."""
 
     @task
     def broken(batches):
@@ -25,7 +25,7 @@ def test_a_message_that_may_quote_is_withheld():
 
 
 def test_an_error_of_voxpop_is_raised_unchanged():
-    """The library's own messages never quote data."""
+    """Messages of Voxpop never quote data."""
 
     @task
     def refusing(batches):
@@ -37,7 +37,7 @@ def test_an_error_of_voxpop_is_raised_unchanged():
 
 
 def test_the_driver_finds_an_error_of_voxpop_in_a_traceback():
-    """The driver finds the error by its class. Unknown errors remain unchanged."""
+    """The driver finds the error by the name of its class. Unknown errors are not translated."""
     text = 'Traceback\n  File "x.py", line 3\nvoxpop.errors.ColumnError: a list is needed.\n\tat org.apache.spark'
     found = translated(text)
     assert type(found) is ColumnError

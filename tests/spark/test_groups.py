@@ -1,4 +1,4 @@
-"""For order-dependent weightings in many partitions, users form groups. The group of every partition is public."""
+"""Tests of groups of partitions, which order-dependent weightings use. The group of every partition is public."""
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ BUDGET = vp.Budget(4, 1e-8)
 
 
 def told(corpus):
-    """Return each user's tokens, by user key."""
+    """Return the tokens of each user, by user key."""
     words = corpus.vocabulary.to_pylist()
     spans = zip(corpus.user_start[:-1], corpus.user_start[1:], strict=True)
     documents = [[words[token] if token >= 0 else None for token in corpus.tokens[a:b]] for a, b in spans]
@@ -30,7 +30,7 @@ def told(corpus):
 @settings(max_examples=50)
 @given(written_users(), st.integers(1, 5), st.data())
 def test_a_group_contains_the_users_of_its_partitions(users, count, data):
-    """A group contains every user once, with tokens in order and one vocabulary without duplicates."""
+    """Every user occurs once, with tokens in order, and the vocabulary of the group has no duplicates."""
     keys = list(range(100, 100 + len(users)))
     places = [data.draw(st.integers(0, count - 1)) for _ in users]
     if not users:
@@ -50,12 +50,12 @@ def test_a_group_contains_the_users_of_its_partitions(users, count, data):
 
 
 def test_a_corpus_without_partitions_has_no_groups():
-    """A corpus without partitions gives an empty result."""
+    """The result is empty."""
     assert list(gather([])) == []
 
 
-def test_the_number_of_partitions_has_no_effect_from_the_number_of_groups(read_both, talk):
-    """The number of a partition determines its group, so 2 and 6 partitions give the same groups of users."""
+def test_partitions_beyond_the_number_of_groups_do_not_change_the_release(read_both, talk):
+    """The number of a partition determines its group, so both numbers of partitions give the same groups of users."""
     corpora = [read_both(talk, count)[1] for count in (GROUPS, 3 * GROUPS)]
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4, max_spurious_share=0.4)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
@@ -66,8 +66,8 @@ def test_the_number_of_partitions_has_no_effect_from_the_number_of_groups(read_b
     assert once.grams.equals(again.grams)
 
 
-def test_one_group_is_one_corpus(monkeypatch, read_both, talk):
-    """With one group of seven partitions, order-dependent weightings give the same release as the local engine."""
+def test_one_group_gives_the_local_release(monkeypatch, read_both, talk):
+    """All seven partitions are in the same group, so the order of users is that of the local engine."""
     monkeypatch.setattr("voxpop.engine.spark.tasks.GROUPS", 1)
     local, spread_out = read_both(talk, 7)
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4, max_spurious_share=0.4)
@@ -77,7 +77,7 @@ def test_one_group_is_one_corpus(monkeypatch, read_both, talk):
 
 
 def grouped_weights(users, keys, home_of):
-    """Return the weights of words for users in six partitions that are weighed in groups, by the real tasks."""
+    """Return the weights of words from the real tasks, for users in six partitions that are weighed in groups."""
     places = [key % 6 for key in keys]
     states = dict(zip(sorted(set(places)), states_of(users, keys, places), strict=True))
     homes = home_of({place: places.count(place) for place in states})
@@ -94,12 +94,12 @@ def grouped_weights(users, keys, home_of):
 
 
 def by_number(sizes):
-    """Return the group of each place from its number, as the engine does."""
+    """Return the group of each place, computed from the number of the place, as in the engine."""
     return {place: place % 2 for place in sizes}
 
 
 def by_size(sizes):
-    """Return the groups of the broken variant. It balances sizes, so one additional user can swap the groups."""
+    """Return the groups of a broken variant that balances sizes, so that one additional user can swap groups."""
     homes, loads = {}, [0, 0]
     for place in sorted(sizes, key=lambda each: (-sizes[each], each)):
         homes[place] = loads.index(min(loads))
@@ -108,7 +108,7 @@ def by_size(sizes):
 
 
 def farthest(home_of, times):
-    """Return the largest l2 distance by which one user moves the summed histogram, over random collections."""
+    """Return the largest l2 change of the summed histogram by one user, over random collections."""
     rng, worst = np.random.default_rng(3), 0.0
     for _ in range(times):
         count = int(rng.integers(3, 14))
@@ -120,18 +120,18 @@ def farthest(home_of, times):
     return worst
 
 
-def test_one_user_moves_the_sum_of_all_groups_by_at_most_one():
-    """The test is a random search over neighbours on the real tasks."""
+def test_one_user_changes_the_sum_of_all_groups_by_at_most_one():
+    """The test is a random search over neighbours with the real tasks."""
     assert 0.99 < farthest(by_number, 300) <= 1 + 1e-9
 
 
-def test_the_search_detects_groups_that_follow_the_data():
-    """The search detects an assignment of partitions by their sizes, which the proof forbids."""
+def test_the_search_detects_groups_that_depend_on_the_data():
+    """In the broken variant, the group of a partition depends on sizes, which the proof forbids."""
     assert farthest(by_size, 200) > 1.2
 
 
-def test_vocabularies_are_joined_by_bytes():
-    """If vocabularies are joined, ends of documents are preserved."""
+def test_joined_vocabularies_preserve_documents():
+    """Tokens and ends of documents are the same after vocabularies are joined."""
     parts = [corpus_of([[["b", "a"], ["a"]]], [1]), corpus_of([[["a", "c"]]], [2])]
     from voxpop.engine.spark.tasks import _arrays_of
 

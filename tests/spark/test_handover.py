@@ -1,4 +1,4 @@
-"""On one machine, rows are transferred to the local engine once, during reading, through private temporary files."""
+"""Tests of transferring rows to the local engine on one machine, through private temporary files."""
 
 import shutil
 import stat
@@ -30,17 +30,17 @@ CANARY = "glockenspielcanary"
         *[(master, False) for master in ("local-cluster[2,1,1024]", "spark://localhost:7077", "yarn", "k8s://local")],
     ],
 )
-def test_the_choice_depends_only_on_the_master_key(master, here):
-    """A local master means one Java process on this machine.
+def test_the_choice_of_the_engine_depends_only_on_the_master(master, here):
+    """A local master has one Java process on this machine.
 
-    For a Connect server, the place of the process is unknown.
+    The machine of a Connect server is unknown, so its rows are not transferred.
     """
     assert is_here(SimpleNamespace(sparkContext=SimpleNamespace(master=master))) == here
     assert not is_here(SimpleNamespace())
 
 
 def test_explicit_partitions_give_a_distributed_corpus(spark, talk, elsewhere):
-    """Explicit partitions, and sessions that are not local, give a distributed corpus."""
+    """A session that is not local also gives a distributed corpus."""
     assert isinstance(read_engine(framed(spark, talk), user="who", text="what"), SparkCorpus)
     assert isinstance(
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=2)), SparkCorpus
@@ -61,7 +61,7 @@ def test_small_tables_are_read_without_a_limit_by_default(spark, talk, monkeypat
 
 
 def test_one_query_runs_for_reading_and_none_for_releases(spark, talk, tmp_path):
-    """One query runs for reading and none for releases, and no file remains."""
+    """No temporary file remains after reading."""
     frame = framed(spark, talk)
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4)
     jobs, _, corpus = counted(
@@ -80,7 +80,7 @@ def test_one_query_runs_for_reading_and_none_for_releases(spark, talk, tmp_path)
 
 
 def test_files_are_private_and_removed_one_by_one(spark, talk, tmp_path, monkeypatch):
-    """The test inspects the files while they are read. By then, the settings of the session are restored."""
+    """The test inspects the files while they are read. The settings of the session are restored afterwards."""
     seen, real = [], handover.file_batches
 
     def look(path, *arguments, **more):
@@ -97,8 +97,8 @@ def test_files_are_private_and_removed_one_by_one(spark, talk, tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rows_files_and_a_bound_do_not_affect_the_release(spark, talk, seed):
-    """Order-dependent rounds and sampled sequences give the results of executors in one partition."""
+def test_the_order_of_rows_and_a_memory_limit_do_not_affect_the_release(spark, talk, seed):
+    """Order-dependent weightings and sampled sequences give the same results as executors with one partition."""
     rows = talk.with_columns(who=pl.format("user {}", "who"))
     mixed = framed(spark, rows.sample(fraction=1.0, shuffle=True, seed=seed)).repartition(seed + 1)
     corpora = [
@@ -116,7 +116,7 @@ def test_rows_files_and_a_bound_do_not_affect_the_release(spark, talk, seed):
 
 
 def test_a_failed_query_gives_a_one_line_error_and_leaves_no_files(spark, talk, tmp_path, capfd):
-    """The error for a failed query is one line without Spark's message, which quotes rows."""
+    """The error does not contain the message of Spark, because that message quotes rows."""
     failing = framed(spark, talk).selectExpr("who", f"if(who >= 0, raise_error('{CANARY}'), what) AS what")
     options = vp.ReadOptions(work_folder=tmp_path)
     with pytest.raises(SourceError, match="query that gives the table fails on Spark") as caught:
@@ -130,7 +130,7 @@ def test_a_failed_query_gives_a_one_line_error_and_leaves_no_files(spark, talk, 
 
 
 def test_a_relative_folder_name_is_accepted(spark, talk, tmp_path, monkeypatch):
-    """The folder name contains spaces. Java resolves relative paths differently."""
+    """Java resolves relative paths differently. The name of the folder contains a space."""
     (tmp_path / "my work").mkdir()
     monkeypatch.chdir(tmp_path)
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder="my work"))
@@ -139,14 +139,14 @@ def test_a_relative_folder_name_is_accepted(spark, talk, tmp_path, monkeypatch):
 
 
 def test_a_missing_folder_is_reported(spark, talk, tmp_path):
-    """The error equals the error for other tables."""
+    """The error is the same as for other tables."""
     folder = tmp_path / "gone"
     with pytest.raises(InputError, match="folder that you own"):
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(work_folder=folder))
 
 
 def test_times_far_from_today_and_columns_of_nulls_are_read(spark):
-    """Values equal those in Spark, although its files would end in 2262 and could not contain a column of nulls."""
+    """The values equal those in Spark, even for times after 2262 and columns of nulls, which files may not support."""
     rows = spark.range(300).selectExpr(
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
         "date '1500-01-01' AS day", "null AS nothing", "make_dt_interval(1) AS gap",
@@ -166,14 +166,14 @@ def test_times_far_from_today_and_columns_of_nulls_are_read(spark):
 
 
 def test_null_values_are_reported(spark, capfd):
-    """The operator receives the same message as for a local table. Executors do not print such messages."""
+    """The message is the same as for a local table."""
     rows = framed(spark, pl.DataFrame({"who": np.arange(40), "what": ["tea", None] * 20}))
     read_engine(rows, user="who", items="what", options=vp.ReadOptions(progress=True))
     assert 'values in "what" are null' in capfd.readouterr().err
 
 
 def test_a_folder_is_removed_after_a_late_task_wrote_into_it(tmp_path, monkeypatch, capfd):
-    """Tasks of a failed query end slightly later. A folder that cannot be removed is named in a message."""
+    """Tasks of a failed query may end later. If a folder cannot be removed, a message contains its name."""
     late = [tmp_path / "rows" / str(number) for number in range(3)]
 
     def written_again(seconds):

@@ -1,4 +1,7 @@
-"""The cache of kernels on workers has complete files that never change, only in folders of the current user."""
+"""Tests of the kernel cache of workers.
+
+Its files are complete, never change, and are in folders of the current user.
+"""
 
 import json
 import os
@@ -30,7 +33,7 @@ read = sum(sum(kernel.stats.cache_hits.values()) for kernel in found)
 print(json.dumps([read, sum(len(kernel.signatures) for kernel in found)]))
 """
 COUNT = 4
-"""Kernels that compile fast. The method of writing a file does not depend on its content."""
+"""The number of compiled kernels. They compile quickly, and any kernels are sufficient for the tests."""
 pytestmark = pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="kernels are not compiled")
 
 
@@ -41,7 +44,7 @@ def compiling(home, **more):
 
 
 def ended(process):
-    """Return the number of kernels that a process read from the cache, and the number of its kernels at the end."""
+    """Wait for a process, and return its numbers of kernels from the cache and of all compiled kernels."""
     out, _ = process.communicate()
     assert process.returncode == 0
     return json.loads(out)
@@ -75,7 +78,7 @@ def test_several_processes_may_write_at_the_same_time(tmp_path):
 
 
 def test_damaged_machine_code_is_compiled_again(tmp_path):
-    """Files that are truncated, changed in one bit or not code are written again."""
+    """Files that are truncated, have a changed bit or contain no code are written again."""
     ended(compiling(tmp_path))
     _, files = files_in(tmp_path)
     assert len(files) >= 4
@@ -87,8 +90,8 @@ def test_damaged_machine_code_is_compiled_again(tmp_path):
     assert ended(compiling(tmp_path)) == [COUNT, COUNT]
 
 
-def test_without_a_writable_folder_a_temporary_one_or_none_is_used(tmp_path):
-    """The temporary folder or no folder is used if executors have no home folder."""
+def test_a_temporary_folder_is_used_without_a_writable_cache_folder(tmp_path):
+    """If other users may write to the temporary folder, no folder is used."""
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
     elsewhere = {"TMPDIR": str(tmp_path / "tmp")}
@@ -99,8 +102,8 @@ def test_without_a_writable_folder_a_temporary_one_or_none_is_used(tmp_path):
     assert ended(compiling(tmp_path / "file", **elsewhere)) == [0, COUNT]
 
 
-def test_folders_that_others_may_write_are_not_read(tmp_path):
-    """Missing folders, links, and folders that other users may write to are not read."""
+def test_folders_that_other_users_may_write_to_are_not_read(tmp_path):
+    """Missing folders and links are not read, either."""
     assert not is_ours(tmp_path / "none")
     tmp_path.chmod(0o777)
     assert not is_ours(tmp_path)

@@ -1,4 +1,4 @@
-"""The design draws noise only once and therefore avoids known failures on Spark (see docs/design/0005-spark.md)."""
+"""Noise is drawn only once, which avoids known failures on Spark (see docs/design/0005-spark.md)."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ FALSE_ALARM = 1e-9
 
 
 def weights(spark):
-    """Return 2,000 items in several partitions. Each item is released with probability one half."""
+    """Return 2,000 items in several partitions, each of which is released with probability 1/2."""
     return spark.range(0, ITEMS, 1, 4).selectExpr("id AS name", "0L AS high", f"{1 << 20}L AS low")
 
 
@@ -34,7 +34,7 @@ def coins(secret):
 
 
 def redrawn(frame):
-    """Run the published broken variant, in which noise is drawn in a filter that every action evaluates again."""
+    """Run a broken variant from the literature, in which noise is drawn in a filter that every action evaluates again."""
 
     def keep(batches):
         rng = np.random.default_rng()
@@ -70,7 +70,7 @@ def is_half_and_half(mask):
 
 
 def test_a_second_action_has_the_same_noise(spark):
-    """Two actions on the broken variant are two releases, but two actions on this engine are one release."""
+    """In the broken variant, two actions draw different noise and are therefore two releases."""
     twin = redrawn(weights(spark))
     assert names_of(twin) != names_of(twin)
     histogram, secret = SparkHistogram(weights(spark), words=False), Secret.fresh()
@@ -86,7 +86,7 @@ def test_a_second_action_has_the_same_noise(spark):
 
 
 def test_lost_blocks_are_recomputed_with_the_same_noise(spark):
-    """Persisting does not help the broken variant after its blocks are lost."""
+    """The broken variant draws new noise after its persisted blocks are lost."""
     twin = redrawn(weights(spark)).persist()
     before = names_of(twin)
     assert names_of(twin) == before
@@ -137,9 +137,9 @@ print(len(before) > 3, bool(lost), same, failed > 0)
 
 
 def test_a_lost_shuffle_is_made_again_with_the_same_release(java, tmp_path):
-    """The test deletes the persisted states between lengths, and then the shuffle files, which Spark fails to fetch.
+    """The test deletes the persisted states and the shuffle files, which Spark then fails to fetch.
 
-    The session is separate, because Spark then treats the executor of a local session as lost.
+    The session is separate, because Spark treats the executor of a local session as lost after such a failure.
     """
     env = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run([sys.executable, "-c", LOST, tmp_path], capture_output=True, text=True, env=env, timeout=300)
@@ -148,7 +148,7 @@ def test_a_lost_shuffle_is_made_again_with_the_same_release(java, tmp_path):
 
 
 def test_recomputing_every_state_gives_the_same_release(read_both, talk, monkeypatch):
-    """No state is kept between lengths, so each action recomputes from the source."""
+    """In this test, no state is kept between lengths, so each action computes all states again from the source."""
     local, spread = read_both(talk)
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=4)
     kept = ngrams.release(spread, BUDGET, seed=5)
@@ -186,8 +186,8 @@ def dying_tokenizer(texts):
     return [text.split() for text in texts]
 
 
-def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, talk):
-    """While reading and while weighing, the first worker of each task dies."""
+def test_repeated_tasks_give_the_same_weights(spark, read_both, talk):
+    """The first worker process of each task ends during reading and during weighing."""
     small = talk.filter(pl.col("who") < 200)
     corpus = vp.read(
         framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer, options=vp.ReadOptions(partitions=2)
@@ -206,7 +206,7 @@ def test_tasks_that_die_are_repeated_with_the_same_release(spark, read_both, tal
 
 @pytest.mark.parametrize("setting", ["spark.sql.adaptive.enabled"])
 def test_the_query_plan_of_spark_does_not_change_the_release(spark, read_both, talk, setting):
-    """The test covers plans with and without adaptive execution."""
+    """The plans are those with and without adaptive execution."""
     ngrams = vp.papers.DPNE(max_length=2, max_phrases_per_user=4)
     before = spark.conf.get(setting)
     releases = []

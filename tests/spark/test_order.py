@@ -1,4 +1,4 @@
-"""Results on Spark do not depend on row positions, neither through the order of users nor of a user's documents."""
+"""Results on Spark do not depend on the positions of rows, which affect neither users nor their documents."""
 
 import numpy as np
 import polars as pl
@@ -62,7 +62,7 @@ def visits(rng, users, prefix):
 
 @pytest.fixture
 def two_files():
-    """Return two files with documents of every user, and rows of an additional user that make the smaller file larger.
+    """Return two files with documents of every user, and rows of an additional user that make the smaller file the larger one.
 
     Spark reads the larger file first.
     """
@@ -80,7 +80,7 @@ def tree_of(corpus):
 
 @pytest.mark.parametrize("partitions", [2, None])
 def test_an_additional_user_changes_no_sequence_of_another_user(in_files, tmp_path, two_files, partitions):
-    """When the order followed row positions, a file that grew became first, which reordered all documents."""
+    """If the order depended on positions, a file that became the largest would be read first and reorder all documents."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
     every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")
@@ -89,7 +89,7 @@ def test_an_additional_user_changes_no_sequence_of_another_user(in_files, tmp_pa
 
 @pytest.mark.parametrize("partitions", [3, None])
 def test_sequences_equal_the_sequences_of_the_sorted_table(in_files, tmp_path, two_files, partitions):
-    """Sampled and joined sequences equal the sequences of the local engine for the sorted rows."""
+    """The tree of sequences equals that of the local engine for the sorted rows."""
     rows = pl.concat(two_files[:2])
     spread = in_files(
         written(tmp_path / "rows", [rows.sample(fraction=1.0, shuffle=True, seed=1)]), partitions, text="what"
@@ -99,7 +99,7 @@ def test_sequences_equal_the_sequences_of_the_sorted_table(in_files, tmp_path, t
 
 
 def test_two_exchanged_files_give_the_same_weights(in_files, tmp_path, two_files):
-    """Sequences, and weights of l2-descent in two partitions with users above the limit, do not depend on the order."""
+    """Neither sequences nor weights of l2-descent in two partitions depend on the order of files and rows."""
     one, other, _ = two_files
     both = pl.concat([one, other])
     secret, found = Secret.from_seed(2), []
@@ -112,7 +112,7 @@ def test_two_exchanged_files_give_the_same_weights(in_files, tmp_path, two_files
 
 
 def test_weights_in_one_partition_equal_the_weights_of_both_local_engines(in_files, tmp_path):
-    """With one row per user, the weights are equal bit for bit."""
+    """The weights are exactly equal."""
     rng = np.random.default_rng(6)
     held = [[f"w{item}" for item in rng.choice(60, 6, replace=False)] for _ in range(3000)]
     rows = pl.DataFrame({"who": np.arange(3000) * 7, "what": held})
@@ -121,7 +121,7 @@ def test_weights_in_one_partition_equal_the_weights_of_both_local_engines(in_fil
 
 @pytest.mark.slow
 def test_weights_of_a_million_users_equal_the_weights_of_both_local_engines(in_files, tmp_path):
-    """For 2^20 users, 33 bits of their hashes leave 32 pairs of users in another order than 43 bits do."""
+    """With 2^20 users, about 32 pairs of users have equal hashes of 33 bits, so hashes must have more bits."""
     rng = np.random.default_rng(7)
     users = 1 << 20
     items = rng.integers(0, 40, (users, 4))

@@ -1,4 +1,4 @@
-"""A session with default settings runs the minimum number of jobs and tasks."""
+"""Tests of the numbers of places, jobs and tasks in a session with default settings."""
 
 from itertools import count
 from typing import ClassVar
@@ -17,8 +17,8 @@ _NUMBERS = count()
 [(ADAPTIVE, _)] = NOT_ADAPTIVE.items()
 
 
-def test_the_number_of_places_is_the_number_of_cores_for_any_table_and_setting(spark, elsewhere):
-    """One additional row must not change the number of places.
+def test_the_number_of_places_is_the_number_of_cores(spark, elsewhere):
+    """This is true for any table and setting, because one additional row must not change the number of places.
 
     In an order-dependent weighting, the effect of a user depends on the other users in the same place.
     """
@@ -45,14 +45,14 @@ class Growing:
     conf: ClassVar = {"spark.dynamicAllocation.enabled": "true", "spark.sql.shuffle.partitions": "70"}
 
 
-def test_with_dynamic_allocation_the_number_of_places_is_the_setting():
-    """The setting is used, because the number of executors under dynamic allocation would depend on the data."""
+def test_the_number_of_places_is_a_setting_with_dynamic_allocation():
+    """With dynamic allocation, the number of executors would depend on the data."""
     assert cores(Growing()) == 70
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, True, 2**21])
 def test_partitions_of_a_spark_frame_must_be_a_whole_number(spark, wrong):
-    """Partitions have no meaning for a local table."""
+    """The option is rejected for a local table."""
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     with pytest.raises(InputError, match="whole number"):
         read_engine(framed(spark, table), user="who", text="what", options=vp.ReadOptions(partitions=wrong))
@@ -61,7 +61,7 @@ def test_partitions_of_a_spark_frame_must_be_a_whole_number(spark, wrong):
 
 
 def counted(spark, work):
-    """Return the number of jobs, the sorted numbers of tasks of the stages that ran, and the result."""
+    """Return the number of jobs, the sorted numbers of tasks of executed stages, and the result."""
     context = spark.sparkContext
     group = f"counted {next(_NUMBERS)}"
     context.setJobGroup(group, "a release")
@@ -75,7 +75,7 @@ def counted(spark, work):
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_no_round_has_more_tasks_than_places(spark, partitions):
-    """The test includes a case of one place, in which Spark would repartition rows that are not placed by a column."""
+    """With one place, Spark would repartition rows that are not assigned to places by a column."""
     table = pl.DataFrame({"who": [n % 300 for n in range(900)], "what": [f"w{n % 7}" for n in range(900)]})
     corpus = read_engine(framed(spark, table), user="who", items="what", options=vp.ReadOptions(partitions=partitions))
     _, ran, release = counted(spark, lambda: vp.Items(max_items_per_user=3).release(corpus, vp.Budget(4, 1e-3), seed=1))
@@ -84,7 +84,7 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
 
 
 def test_each_length_runs_two_jobs_with_one_task_per_place_or_core(spark, talk):
-    """The jobs are votes, and measurements with kept grams. One more job reads or weighs deferred candidates."""
+    """A length has a vote and a measurement, and one more job is permitted for all lengths together."""
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=3))
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=4)
     jobs, ran, release = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=2))
@@ -110,8 +110,8 @@ def test_the_setting_of_the_session_is_restored(spark):
     spark.conf.unset(ADAPTIVE)
 
 
-def test_workers_exclude_permanent_objects_from_collections(spark):
-    """Spark collects garbage after each task. With all objects of numba, this took longer than most tasks."""
+def test_workers_exclude_permanent_objects_from_garbage_collection(spark):
+    """Spark collects garbage after each task. With all objects of numba, a collection takes longer than most tasks."""
 
     def look(batches):
         import gc
@@ -149,7 +149,7 @@ class Arriving:
 
 
 def test_the_driver_waits_until_no_executor_is_added(monkeypatch):
-    """With fewer partitions than cores, cores would be idle, and the release would be different."""
+    """With too few executors, the number of partitions would be too small, and the release would be different."""
     context = Arriving(monkeypatch)
     _wait_for_executors(context)
     assert context.defaultParallelism == 8
@@ -157,7 +157,7 @@ def test_the_driver_waits_until_no_executor_is_added(monkeypatch):
 
 
 def test_the_wait_for_executors_ends_after_half_a_minute(monkeypatch):
-    """The wait for executors ends after half a minute."""
+    """In this test, the number of executors increases forever."""
     context = Arriving(monkeypatch)
     monkeypatch.setattr(Arriving, "defaultParallelism", property(lambda self: int(self.now)))
     _wait_for_executors(context)

@@ -1,4 +1,4 @@
-"""Private data remains on executors. The driver gets the released set, and no log contains keys or private words."""
+"""Tests that private data remains on executors, and that no log contains keys or private words."""
 
 import base64
 from pathlib import Path
@@ -15,10 +15,10 @@ BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 CANARY = "xylophonecanary"
 
 
-def test_the_driver_gets_only_released_words_and_noisy_numbers(collected, read_both, talk):
-    """The driver gets released words, and then levels and measurements, which are noisy, but no weights.
+def test_the_driver_receives_only_released_words_and_noisy_numbers(collected, read_both, talk):
+    """The driver receives released words, noisy levels and noisy measurements, but no weights.
 
-    The driver is also informed whether the pools of adaptive rounds fit into one task.
+    It also receives whether the pools of adaptive rounds fit into one task.
     """
     _, spread = read_both(talk)
     release = vp.NGrams(max_length=3, max_phrases_per_user=4).release(spread, BUDGET, seed=2)
@@ -38,7 +38,7 @@ def test_the_driver_gets_only_released_words_and_noisy_numbers(collected, read_b
 
 
 def test_noisy_measurements_include_grams_without_users(collected, spark):
-    """Measurements do not reveal which grams have users, because every rank has a noisy weight."""
+    """Every gram has a noisy weight, so measurements do not reveal which grams have users."""
     from voxpop.engine.spark.histogram import SparkHistogram
     from voxpop.privacy.decisions import CellNoise
 
@@ -49,7 +49,7 @@ def test_noisy_measurements_include_grams_without_users(collected, spark):
 
 
 def test_the_driver_receives_only_released_counts_of_sequences(collected, read_both, talk):
-    """The driver gets only the rows of the released tree."""
+    """The tables contain only rows of released trees."""
     _, spread = read_both(talk)
     alphabet = ["thank", "you", "very", "much"]
     model = vp.Sequences(max_length=4, max_gram=2, alphabet=alphabet).release(spread, vp.Budget(4), seed=3)
@@ -63,7 +63,7 @@ def test_the_driver_receives_only_released_counts_of_sequences(collected, read_b
     ids=["grams", "items"],
 )
 def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, monkeypatch, capfd, mechanism):
-    """No file, event or output of the session contains a key in any spelling.
+    """No file, event or output of the session contains a key in any encoding.
 
     Events and output contain no private word. Executors may store private words in blocks and shuffles, which contain
     the source data, but they store no keys.
@@ -112,7 +112,7 @@ def quoting_tokenizer(texts):
     ],
 )
 def test_errors_of_executors_quote_no_data(spark, capfd, arguments, values, error, message):
-    """The driver raises errors of this library, and Spark's log quotes no data either."""
+    """The driver raises errors of Voxpop, and the log of Spark does not quote data, either."""
     spread = vp.read(
         framed(spark, pl.DataFrame({"who": [1], "what": values})),
         user="who",

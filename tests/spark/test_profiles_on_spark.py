@@ -21,7 +21,7 @@ LISTS = {"city": ["Delft", "Lund", "nowhere"], "year": [2020, 1900], "note": ["t
 @pytest.mark.parametrize("known", [None, LISTS], ids=["no lists", "lists"])
 @pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
 def test_a_profile_is_the_same(spark, partitions, known):
-    """Joint values, words, counts and cover agree. The types of the DataFrame determine the columns."""
+    """Joint values, words, counts and cover are equal. The types in the DataFrame determine the columns."""
     local = pl.DataFrame(ROWS)
     frame = spark.createDataFrame(local.rows(), schema=local.columns)
     chosen = {"user": "who", "text": ["note"], "joint": [("city", "year")]}

@@ -1,4 +1,4 @@
-"""Released keys on Spark: `to_spark`, and joins with tables of Spark."""
+"""Tests of released keys on Spark, including `to_spark` and joins with Spark tables."""
 
 import datetime
 from decimal import Decimal
@@ -25,7 +25,7 @@ def sales():
 
 
 def test_a_table_is_joined_with_released_keys(spark, sales):
-    """The same rows remain as in a polars table, and null is never released."""
+    """The same number of rows remains as in a polars table, and null is never released."""
     keys = vp.Items(max_items_per_user=1).release(vp.read(sales, user="customer", items=["shop", "day"]), BUDGET)
     frame = spark.createDataFrame(sales.to_arrow())
     kept = vp.exports.filter(keys, frame)
@@ -39,7 +39,7 @@ def test_a_table_is_joined_with_released_keys(spark, sales):
         vp.exports.filter(keys, frame, ["place", "day"])
 
 
-def test_counts_and_rankings_return_to_spark(spark, sales):
+def test_counts_and_rankings_are_converted_to_spark(spark, sales):
     """The tables of counts and rankings have the columns and rows of `to_arrow`. Columns can be renamed in Spark."""
     corpus = vp.read(sales, user="customer", items=["shop", "day"])
     keys = vp.Items(max_items_per_user=1).release(corpus, BUDGET)
@@ -61,7 +61,7 @@ def test_words_and_grams_have_their_columns(spark, sales):
 
 
 def test_only_equal_values_are_joined(spark):
-    """Spark casts, cuts, rounds and folds values, so columns of other types and finer times are rejected."""
+    """In joins, Spark converts, truncates and rounds values, so columns of other types and finer times are rejected."""
 
     def kept(key, column):
         return vp.exports.filter(keys_of(pa.table({"key": key})), spark.sql(f"select {column} as key")).count()

@@ -1,4 +1,4 @@
-"""The same secret gives the same release on both engines, for any number of partitions."""
+"""Tests that the same secret gives the same release on both engines, for any number of partitions."""
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ def collected(histogram):
 
 @pytest.mark.parametrize("sentences", [False, True])
 def test_words_of_every_language_are_the_same(read_both, sentences):
-    """Executors split texts of 69 languages, signs and addresses as the local engine does."""
+    """The texts are in 69 languages, or contain signs and addresses."""
     texts = [*SENTENCES.values(), *SIGNS]
     table = pl.DataFrame({"who": range(2 * len(texts)), "what": [*texts, *texts]})
     local, spread = read_both(table, 3, text="what", tokenizer=vp.Tokenizer(sentences=sentences))
@@ -40,8 +40,8 @@ def test_words_of_every_language_are_the_same(read_both, sentences):
 
 
 @pytest.mark.parametrize("partitions", [1, 4])
-def test_histograms_are_the_same_bit_for_bit(read_both, talk, partitions):
-    """Exact weights of words and of pairs agree, above the limit and with several rows per user."""
+def test_histograms_are_exactly_the_same(read_both, talk, partitions):
+    """The users have several rows and more words than the limit."""
     local, spread = read_both(talk, partitions)
     secret, levels, walk = Secret.from_seed(5), local.length_walk(), spread.length_walk()
     one, other = levels.weigh(SHARES, 3, secret, "length 1"), walk.weigh(SHARES, 3, secret, "length 1")
@@ -87,8 +87,8 @@ def test_descent_in_one_partition_equals_the_local_engine(read_both, talk):
     assert union.release(local, BUDGET, seed=6).grams.equals(union.release(spread, BUDGET, seed=6).grams)
 
 
-def test_descent_in_several_partitions_loses_little(read_both, talk):
-    """Each partition wastes some weight on items with enough weight elsewhere, so releases differ by a few items."""
+def test_descent_in_several_partitions_releases_almost_the_same_items(read_both, talk):
+    """A partition may add weight to items with sufficient weight in other partitions, so releases differ slightly."""
     local, spread = read_both(talk, 6)
     union = vp.papers.SetUnion(4, "policy-gaussian", 5.0, "joint")
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))
@@ -97,7 +97,7 @@ def test_descent_in_several_partitions_loses_little(read_both, talk):
 
 @pytest.mark.parametrize("other", [None, "all others"])
 def test_contexts_are_the_same(read_both, talk, other):
-    """For rows ordered by content, one sequence of each user and its contexts equal the local engine's."""
+    """If rows are sorted by content, the sequences of users and the contexts equal those of the local engine."""
     _, spread = read_both(talk)
     local = read_engine(talk.sort("who", "what"), user="who", text="what")
     alphabet = ["thank", "you", "very", "much", "see", "soon", "how", "are"]
@@ -111,7 +111,7 @@ def test_contexts_are_the_same(read_both, talk, other):
 
 
 def test_the_same_steps_are_counted(read_both):
-    """Most sequences are short, so only their first steps are counted."""
+    """Most sequences are short, so not all steps of long sequences are counted."""
     pages = [["tea"], ["tea", "milk"], ["milk", "tea", "tea", "tea", "milk", "milk", "tea"]] + [["tea"]] * 9
     table = pl.DataFrame({"who": range(2400), "what": pages * 200})
     local, spread = read_both(table, sequence="what")
@@ -122,7 +122,7 @@ def test_the_same_steps_are_counted(read_both):
 
 
 def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
-    """Noise that is drawn in blocks of contexts is the same."""
+    """On Spark, noise is drawn in blocks of contexts."""
     monkeypatch.setattr("voxpop.engine.spark.walks.NODES_AT_ONCE", 3)
     rng = np.random.default_rng(2)
     pages = [(40 * rng.random(6) ** 2).astype(int).tolist() for _ in range(3000)]
@@ -135,7 +135,7 @@ def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
 
 
 def test_users_named_by_strings_have_the_same_draws(read_both, talk):
-    """User keys are hashes of the same bytes on both engines, even for names that differ by a trailing zero."""
+    """On both engines, user keys are hashes of the same bytes."""
     named = talk.with_columns(who=pl.format("Ünï {}", pl.col("who")))
     local, spread = read_both(named)
     union = vp.papers.SetUnion(2, "weighted", accounting="joint")
@@ -147,7 +147,7 @@ def test_users_named_by_strings_have_the_same_draws(read_both, talk):
 @pytest.mark.data
 @pytest.mark.slow
 def test_real_visits_are_the_same(spark, data_dir):
-    """MSNBC to length 6, weighted, gives the same set as the local engine."""
+    """For MSNBC and lengths up to 6, DPNE releases the same grams on both engines."""
     ngrams = vp.papers.DPNE(max_length=6, max_phrases_per_user=10)
     path = str(data_dir / "msnbc.parquet")
     local = read_engine(path, user="user", sequence="sequence")

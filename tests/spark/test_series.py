@@ -1,4 +1,4 @@
-"""A series on Spark gives the same releases on every night, and its state is written in one step."""
+"""Tests of series on Spark, which give the same releases as local series on every night."""
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ BUDGET, NIGHTS = vp.Budget(3, 1e-6), 3
 
 
 def table(night):
-    """Return the rows of a night. Some of the 900 users join later, and words have many or few users."""
+    """Return the rows of a night. Some of the 900 users begin on later nights, and words have many or few users."""
     pairs = [
         (f"u{user}", f"w{(user * 7 + each * each) % (3 + 2 * night)}")
         for user in range(900)
@@ -27,7 +27,7 @@ def table(night):
 
 
 def read(spark, where, night, tmp_path, partitions=1):
-    """Return a night's rows in memory, within a memory limit, or on Spark."""
+    """Return the rows of a night in memory, within a memory limit, or on Spark."""
     columns = {"user": "who", "items": "what"}
     if where == "spark":
         return vp.read(framed(spark, table(night)), options=vp.ReadOptions(partitions=partitions), **columns)
@@ -61,8 +61,8 @@ def test_every_night_is_the_same_on_every_engine(spark, tmp_path, known):
     assert users["items"].list.len().max() == 5
 
 
-def test_items_that_a_missed_night_decides_join_no_pool(spark, tmp_path):
-    """Pools agree if noise decides items on a night without rows, although the files still lack this decision.
+def test_items_that_are_released_on_a_skipped_night_join_no_pool(spark, tmp_path):
+    """Pools are the same if noise releases items on a night without rows, which files do not contain yet.
 
     The delta is so large that noise releases many items that have only one user.
     """
@@ -87,7 +87,7 @@ def test_items_that_a_missed_night_decides_join_no_pool(spark, tmp_path):
 
 
 def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
-    """A night in two groups stops after payments, and is completed from its files for any rows.
+    """A night in two groups stops after users have paid. It is completed from its files, even with other rows.
 
     An older state is rejected.
     """
@@ -127,7 +127,7 @@ def test_unsupported_series_are_rejected_on_spark(spark, tmp_path):
 
 
 def test_other_columns_of_users_are_rejected_on_later_nights(spark, tmp_path):
-    """A state on Spark and a state in memory contain the names of the columns, on both ways of reading."""
+    """The state contains the names of the columns, on Spark and in memory."""
     rows = pl.DataFrame({"tenant": [f"t{user % 5}" for user in range(900)], "id": [f"c{user}" for user in range(900)]})
     frame = framed(spark, rows.with_columns(what=pl.lit("tea")))
     for partitions in (2, None):

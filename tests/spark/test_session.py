@@ -8,8 +8,8 @@ from voxpop.engine.spark.session import java
 from voxpop.errors import InputError
 
 
-def test_java_is_found_by_java_home_then_by_the_path(monkeypatch, tmp_path):
-    """If Java is missing, the error gives advice."""
+def test_java_is_found_by_java_home_or_the_path(monkeypatch, tmp_path):
+    """JAVA_HOME has precedence. If Java is missing, the error contains advice."""
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
     program.touch()

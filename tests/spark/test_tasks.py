@@ -1,4 +1,4 @@
-"""Tasks of the Spark engine in this process give equal histograms for any placement, with sensitivity 1."""
+"""Tests of the tasks of the Spark engine in this process. Histograms are the same for any placement of users."""
 
 from dataclasses import replace
 from importlib import metadata
@@ -39,7 +39,7 @@ def shares_of(weighting_rule, limit, cutoff=2.0):
     single=st.booleans(),
 )
 @settings(max_examples=120)
-def test_histograms_equal_those_of_the_local_engine_bit_for_bit(users, data, weighting_rule, limit, single):
+def test_histograms_equal_those_of_the_local_engine_exactly(users, data, weighting_rule, limit, single):
     """Votes and measurements agree at lengths 1 to 4.
 
     Users may have any places if weights are additive. Otherwise all users are in one place.
@@ -85,7 +85,7 @@ def weights_of(users, keys, places, shares, limit):
 
 
 def farthest(rng, shares, limit, place_of):
-    """Return the l2 distance by which one user moves the summed histogram of a random collection."""
+    """Return the l2 change of the summed histogram of a random collection by one user."""
     count = int(rng.integers(2, 9))
     words = "abcdef"
     users = [[[words[i] for i in rng.integers(0, 6, rng.integers(1, 6))] for _ in range(3)] for _ in range(count)]
@@ -99,7 +99,7 @@ def farthest(rng, shares, limit, place_of):
 
 
 def split_rows(rows):
-    """Return users, keys and places. A user with distributed documents becomes a user in each place."""
+    """Return users, keys and places. A user with documents in several places becomes one user in each place."""
     users, keys, places = [], [], []
     for documents, key, where in rows:
         for place in sorted({*where}):
@@ -110,7 +110,7 @@ def split_rows(rows):
 
 
 def by_user(rng, key):
-    """Return the places of a user's documents from the user's key, as the engine does."""
+    """Return the places of the documents of a user, computed from the user key, as in the engine."""
     return [key % 3] * 3
 
 
@@ -120,8 +120,8 @@ def by_row(rng, key):
 
 
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
-def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule):
-    """The test is a random search over neighbours on the real tasks. The worst case is close to 1."""
+def test_one_user_changes_the_sum_of_all_partitions_by_at_most_one(weighting_rule):
+    """The test is a random search over neighbours with the real tasks. The worst case is close to 1."""
     rng = np.random.default_rng(3)
     worst = max(farthest(rng, shares_of(weighting_rule, 4), 4, by_user) for _ in range(300))
     assert 0.99 < worst <= 1 + 1e-9
@@ -129,7 +129,7 @@ def test_one_user_moves_the_sum_of_all_partitions_by_at_most_one(weighting_rule)
 
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
 def test_the_search_detects_users_that_are_split_over_partitions(weighting_rule):
-    """The search detects tasks that place rows instead of users, which the proof forbids."""
+    """In the broken variant, rows instead of users are assigned to places, which the proof forbids."""
     rng = np.random.default_rng(3)
     assert max(farthest(rng, shares_of(weighting_rule, 4), 4, by_row) for _ in range(100)) > 1.3
 
@@ -141,8 +141,8 @@ def test_sums_of_many_partitions_do_not_overflow(weights):
     assert summed(parts, words=False) == {5: min(sum(weights), tasks.MOST_SUM)}
 
 
-def test_coins_are_the_same_in_every_batch_and_order():
-    """Splitting, shuffling and repeating rows has no effect. Names without weight keep their original level."""
+def test_decisions_are_the_same_in_every_batch_and_order():
+    """Splitting, shuffling and repeating rows has no effect. Names without weight keep their simulated level."""
     rule = ThresholdRule("gaussian", 1.0, 2 << 20, 2.0**-20)
     coins = ReleaseDecisions(rule, Secret.from_seed(2), "noise/x").restricted()
     rng = np.random.default_rng(1)
@@ -199,8 +199,8 @@ def test_a_partition_without_users_returns_no_rows():
 
 
 @pytest.mark.parametrize("name", ["voxpop", "icu4py"])
-def test_executors_have_the_packages_of_the_driver(monkeypatch, name):
-    """An executor without a package that splits words, or with another version, raises an error before reading rows."""
+def test_executors_must_have_the_packages_of_the_driver(monkeypatch, name):
+    """Without a package, or with another version of it, an executor raises an error before it reads a row."""
     versions, wanted = tasks.own_versions(), {"users": ["a"], "kind": "text", "columns": ["b"]}
     assert all(version[0].isdigit() for version in versions.values())
 
@@ -223,7 +223,7 @@ def test_executors_have_the_packages_of_the_driver(monkeypatch, name):
 
 
 def test_users_and_positions_without_items_are_removed():
-    """Users without remaining items are removed, and so are all positions between grams except one."""
+    """Users without remaining items are removed. Removed tokens between grams are replaced by one separator."""
     users = [[list("abc")], [list("xyz")], [list("aaxxxxxab")]]
     levels = PlacedLevels(states_of(users, [1, 2, 3], [0, 0, 0]))
     levels.weigh(shares_of(Weighted(), 9), 9, Secret.from_seed(1), "x")
@@ -237,7 +237,7 @@ def test_users_and_positions_without_items_are_removed():
 
 
 def test_public_arrays_are_sent_with_the_first_row():
-    """Public arrays are unpacked only once, and pieces may have any order."""
+    """The pieces of a state may be in any order."""
     state = states_of([[["a"] * 600_000]], [1], [0])[0]
     state = [state[0].slice(number, 1) for number in range(state[0].num_rows)]
     assert len(state) > 5

@@ -1,4 +1,4 @@
-"""On Spark, rows without a user are skipped and counted before users are placed."""
+"""Tests of rows without a user on Spark."""
 
 import polars as pl
 import pytest
@@ -14,7 +14,7 @@ ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "what": list("abcdef")}
 
 @pytest.mark.parametrize("partitions", [None, 2])
 def test_rows_without_a_user_are_skipped(spark, partitions, capsys):
-    """Executors skip such rows, and so does the local engine for transferred rows. A message reports their number."""
+    """Executors skip such rows, and so does the local engine for transferred rows. A message contains their number."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
     options = vp.ReadOptions(partitions=partitions, missing_users="drop", exact=True)
     engine = read_engine(frame, user="who", items="what", options=options)
@@ -24,8 +24,8 @@ def test_rows_without_a_user_are_skipped(spark, partitions, capsys):
 
 
 @pytest.mark.parametrize("partitions", [None, 2])
-def test_files_are_rejected_without_the_option(spark, partitions):
-    """Executors and the local engine raise an error, at the latest when users are counted."""
+def test_rows_without_a_user_are_rejected_without_the_option(spark, partitions):
+    """Executors and the local engine raise an error when users are counted or before."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
 
     def counted():

@@ -13,7 +13,7 @@ from voxpop.engine.local.corpus import LocalCorpus
 def corpus_of(users: Sequence[Documents], keys: Sequence[int] | None = None) -> vp.Corpus:
     """Return a corpus of users with the given keys (by default 0, 1, 2, ...).
 
-    A user is a list of documents of tokens.
+    A user is a list of documents, and a document is a list of tokens.
     """
     words = sorted({word for user in users for document in user for word in document})
     rank = {word: number for number, word in enumerate(words)}

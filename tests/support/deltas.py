@@ -30,7 +30,7 @@ def first_pair(only):
 
 
 def round_delta(only, epsilon, later=0.0):
-    """Return the delta of a round as it will run, followed by Gaussian releases of mu^2 `later`."""
+    """Return the delta of a round with its executed numbers, followed by Gaussian releases of mu^2 `later`."""
     from voxpop.privacy.certificate import check
     from voxpop.privacy.passes import Certificate, ThresholdProof
 

@@ -11,10 +11,10 @@ from voxpop.privacy.secret import Secret
 
 
 class Exact(Opening):
-    """No noise.
+    """A replacement for noise that returns exact weights.
 
     Attributes:
-        seen: the weights of every pass.
+        seen: The weights of every pass.
     """
 
     def __init__(self):
@@ -31,7 +31,7 @@ class Exact(Opening):
 
 
 class By(Opening):
-    """A function of weights in place of noise."""
+    """A replacement for noise that applies a function to the weights."""
 
     def __init__(self, function):
         self.function = function

@@ -79,4 +79,4 @@ SIGNS = [
     "iphone手机 t恤 3วัน 2024年 don't今天 カフェ・コーヒー ﾊﾝｶｸ 𠮷野家",
     "می‌ خواهم a\u200cb क्‍\u200d x\u200d",
 ]
-"""Signs and addresses between words."""
+"""Texts with signs and addresses between words."""

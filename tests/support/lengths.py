@@ -1,4 +1,4 @@
-"""The length of a search or an audit, which is full in `make trust` (VOXPOP_FULL=1) and shorter elsewhere."""
+"""The lengths of searches and audits, which are full in `make trust` (VOXPOP_FULL=1) and shorter otherwise."""
 
 import os
 

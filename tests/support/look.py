@@ -1,4 +1,4 @@
-"""Helpers that read a corpus as its engine and return its contents."""
+"""Functions that return the engine or the contents of a corpus."""
 
 from itertools import pairwise
 from typing import Any

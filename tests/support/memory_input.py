@@ -1,4 +1,4 @@
-"""Write posts of a given total size piece by piece: python -m memory_input FILE BYTES LETTERS."""
+"""Write posts of a given total size in pieces, with `python -m memory_input FILE BYTES LETTERS`."""
 
 import sys
 from pathlib import Path

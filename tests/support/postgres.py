@@ -21,7 +21,7 @@ def server() -> Iterator[str]:
     """Yield the address of a new server. At the end, stop the server and remove its folder."""
     programs = binaries()
     assert programs is not None
-    # The server refuses to run as root, so root starts it as the user that its package created.
+    # The server does not run as root, so root starts it as the user that its package created.
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     folder = Path(tempfile.mkdtemp(prefix="voxpop-postgres-"))
     if as_user:

@@ -1,4 +1,4 @@
-"""Power of the audit. It must detect a broken variant almost surely, given the true probabilities of the variant."""
+"""The power of the audit, which must detect broken variants almost surely, given their true probabilities."""
 
 from math import exp
 

@@ -1,4 +1,4 @@
-"""All forms of the sources in the registry, made from rows, and a check that one user's rows affect no other user."""
+"""All forms of the sources in the registry, and a check that the rows of one user affect no other user."""
 
 import gzip
 import io
@@ -36,7 +36,7 @@ class Form(NamedTuple):
     Attributes:
         make: A function that returns the source, from rows and a folder.
         declared: Whether the source declares types. If so, it accepts only integers.
-        holds: A function that returns whether a form can contain a value at all.
+        holds: A function that returns whether the form can contain a value.
         lists: Whether the form can contain lists of values.
     """
 
@@ -382,7 +382,7 @@ def check_one_user(
     owners = [outcome(read, make([(own[0][0], rows[0][1], row[2])]), columns) for row in own]
     if None in owners:
         return
-    # If the first of the other rows has no event, only the user's own events show the key.
+    # If the first of the other rows has no event, the key is only in the user's own events.
     owners += filter(None, (outcome(read, make([row]), columns) for row in own))
     keys = {key for each in owners for key in each.user_key.tolist()}
     middle = len(rows) // 2

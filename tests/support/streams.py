@@ -21,7 +21,7 @@ WORDS = [f"w{number}" for number in range(9)]
 
 
 def some_plan(rng, nights, pool, tried, known=()):
-    """Return a plan with low thresholds and near cutoffs, so that every case occurs within a few nights.
+    """Return a plan with low thresholds and cutoffs, so that every case occurs within a few nights.
 
     With a public list, the rule admits many of its levels.
     """

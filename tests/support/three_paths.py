@@ -47,13 +47,13 @@ def in_memory(corpus, secret):
 
 
 def within_limit(corpus, secret):
-    """Sort on disk with a sorter for few records. Each user arrives in blocks of a few positions."""
+    """Return the order of users, sorted on disk by a sorter for few records."""
     users = corpus.tokens, corpus.user_start, corpus.user_key
     return places_of(*in_weighing_order(*users, tiny(1 << 12), secret, ALL_LENGTHS), corpus)
 
 
 def on_spark(corpus, secret):
-    """Run the task that orders the users. For every position, it writes the rank of the word."""
+    """Return the order of users that the Spark task gives."""
     state = pieces(tasks._arrays_of(corpus))
     rows = [laid_together([batch])[0] for batch in tasks.keep_words(state, order=secret, public=sent(corpus))]
     kept = dict(chain.from_iterable(row.items() for row in rows))

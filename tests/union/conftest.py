@@ -1,4 +1,4 @@
-"""Fixtures that return small corpora for releases."""
+"""Fixtures with a small corpus and a budget."""
 
 import numpy as np
 import polars as pl
@@ -10,7 +10,7 @@ from support.look import read_engine
 
 @pytest.fixture(scope="session")
 def crowd() -> vp.Corpus:
-    """Return 3,000 users who draw 1 to 30 of 2,000 items. Low numbers are frequent and high numbers rare."""
+    """Return a corpus of 3,000 users with 1 to 30 of 2,000 items each. Items with low numbers are frequent."""
     rng = np.random.default_rng(5)
     users = np.repeat(np.arange(3000), rng.integers(1, 31, 3000))
     items = (2000 * rng.random(users.size) ** 3).astype(int)

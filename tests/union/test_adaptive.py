@@ -1,4 +1,4 @@
-"""Tests of adaptive rounds, the default, with guarantees, rejected plans and released items."""
+"""Tests of adaptive rounds, which are the default, including guarantees, rejected plans and released items."""
 
 from dataclasses import replace
 
@@ -29,8 +29,8 @@ def plan(budget):
     return vp.Items(max_items_per_user=20).plan(budget)
 
 
-def test_the_plan_spends_its_budget_and_no_more(plan, budget):
-    """Novel items and noise add up to the budget, computed again from the numbers used."""
+def test_the_plan_spends_at_most_its_budget(plan, budget):
+    """The test computes the delta of novel items and noise again from the numbers of the plan."""
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *mus(plan)])
     noise = gaussian_delta(budget.epsilon, float(mu))
     novel = novel_release(plan.last.score, plan.passes[0].caps)
@@ -41,15 +41,18 @@ def test_the_plan_spends_its_budget_and_no_more(plan, budget):
 
 
 def test_a_round_with_less_noise_than_was_charged_is_rejected(plan, budget):
-    """The check uses the numbers of the run and does not depend on the planner."""
+    """The check uses the executed numbers and does not depend on the planner."""
     louder = (replace(plan.last.rounds[0], sigma=0.99 * plan.last.rounds[0].sigma), *plan.last.rounds[1:])
     with pytest.raises(InternalError, match="proof does not apply"):
         total_delta(replace(plan.passes[0], rounds=louder), budget)
 
 
 @pytest.mark.parametrize("limit", [1, 20, 300])
-def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
-    """A plan pays for the largest number of items of each level. Ten percent more at any level is detected."""
+def test_levels_for_more_items_exceed_the_budget(budget, limit):
+    """A plan is charged for the largest number of items of each level.
+
+    Ten percent more items at any level are detected.
+    """
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     caps = plan.passes[0].caps
     for level in range(0, len(caps.items) - 1, 5):
@@ -64,7 +67,7 @@ def test_levels_that_serve_more_items_exceed_the_budget(budget, limit):
 
 
 def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
-    """The projection error of caps that are not on the lattice is not charged."""
+    """The charge does not include the projection error of such caps."""
     caps = plan.passes[0].caps
     first = 99 * ONE_CAP // 100, *caps.weights[0][1:]
     off = replace(caps, weights=(first, *caps.weights[1:]))
@@ -75,7 +78,7 @@ def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """The limit and the pool are public constants if the caller gives a limit. Otherwise, see test_limit.py."""
+    """This is true if the caller gives a limit. test_limit.py contains the tests without a given limit."""
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     assert (plan.last.limit, plan.last.pool) == used
     assert (plan.to_dict()["max_items_per_user"], plan.to_dict()["pool"]) == used
@@ -86,7 +89,7 @@ def test_limit_and_pool_are_public_constants(budget, limit, used):
     ("epsilon", "delta", "limit"), [(0.1, 1e-9, 2), (10, 1e-12, 50), (1, 1e-5, 300), (0.01, 1e-6, 1), (20, 1e-9, 1000)]
 )
 def test_plans_for_every_budget_are_within_the_budget(epsilon, delta, limit):
-    """Plans for small and large budgets and limits are within the budget, and no common item is lost."""
+    """Items with many more users than needed are missed with a probability below 1e-6."""
     plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     assert 0.99 * delta < plan.delta_spent <= delta
     assert plan.users_needed(0.5) <= plan.users_needed(0.9) <= plan.users_needed(0.99) < 10 * plan.users_needed(0.5)
@@ -113,10 +116,10 @@ def test_adaptive_rounds_release_more_than_every_classic_mechanism(crowd, budget
 
 
 @pytest.mark.jit
-def test_no_common_key_is_lost():
-    """Ten releases lose none of 3,000 keys with ten times the required users, in rounds and in a classic weighting.
+def test_no_common_key_is_missed():
+    """Ten releases miss none of 3,000 keys with ten times the required users, in rounds and in a single pass.
 
-    The probability of a false alarm is 30,000 times the stated probability of the plans, below 1e-8 for both together.
+    The probability of a false alarm is 30,000 times the miss probability of the plans, below 1e-8 for both together.
     """
     budget, keys = vp.Budget(2.0, 1e-6), 3000
     for union in (
@@ -142,7 +145,7 @@ def test_the_same_secret_gives_the_same_release_in_any_order(budget, plan):
 
 
 def crowd_and_stranger(novel):
-    """Return 40 users who share 10 items, and one user with items without other users."""
+    """Return a corpus of 40 users who share 10 items, and one user with novel items."""
     rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
     rows += [("stranger", f"own {item}") for item in range(novel)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
@@ -166,8 +169,8 @@ def charged_for_novel_items(plan):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(1, 15), (15, 15), (40, 1), (40, 3)])
-def test_items_of_one_user_are_released_as_rarely_as_charged(novel, limit):
-    """The real release contains items of a single user no more often than was charged (false alarm 1e-9)."""
+def test_novel_items_are_released_with_at_most_the_charged_probability(novel, limit):
+    """The test counts releases of the real code that contain novel items (false alarm 1e-9)."""
     plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     most = binom.isf(FALSE_ALARM, LOST_RUNS, charged_for_novel_items(plan))
     assert novel_runs(plan, novel, LOST_RUNS) <= most
@@ -176,7 +179,7 @@ def test_items_of_one_user_are_released_as_rarely_as_charged(novel, limit):
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(15, 15), (40, 3)])
 def test_lower_thresholds_are_detected(novel, limit):
-    """With thresholds two standard deviations lower, items of one user are released too often (false alarm 1e-9)."""
+    """If thresholds are lower by two standard deviations, novel items are released too often (false alarm 1e-9)."""
     plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     lower = tuple(threshold - 2.0 for threshold in plan.last.score.thresholds)
     broken = with_rounds(plan, score=replace(plan.last.score, thresholds=lower))
@@ -185,14 +188,14 @@ def test_lower_thresholds_are_detected(novel, limit):
 
 @pytest.mark.jit
 def test_a_bound_that_is_constant_at_1_does_not_abort_planning():
-    """At a large delta and limit the search begins where the bound is 1 and has slope 0."""
+    """At a large delta and limit, the search begins at values where the bound is constant at 1."""
     budget = vp.Budget(1.0, 0.03)
     assert vp.Items(max_items_per_user=102_400).plan(budget).delta_spent <= budget.delta
 
 
 @pytest.mark.jit
 def test_a_bound_below_all_doubles_does_not_abort_planning():
-    """The search for thresholds may reach 42 deviations, where the bound underflows to 0."""
+    """The search for thresholds may reach 42 standard deviations, where the bound underflows to 0."""
     budget = vp.Budget(0.001, 0.09999999999999998)
     assert vp.Items(max_items_per_user=10**7).plan(budget).delta_spent <= budget.delta
 
@@ -202,8 +205,8 @@ def mus(plan):
 
 
 @pytest.mark.parametrize("rounds", [2, 7, 20])
-def test_any_number_of_rounds_keeps_the_budget(budget, rounds):
-    """Shares of the budget add up, drop thresholds increase, thresholds decrease, and the plan keeps its budget."""
+def test_any_number_of_rounds_is_within_the_budget(budget, rounds):
+    """Shares of the budget add up, drop thresholds increase, and thresholds decrease."""
     schedule = schedule_of(rounds)
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in SHARES))
     assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)

@@ -1,4 +1,4 @@
-"""DPSU's Algorithm 8 is not private as claimed, by the counterexamples, and is rejected."""
+"""Counterexamples show that Algorithm 8 of DPSU is not private as claimed, so it is rejected."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 
 def two_user_distance(cutoff: float) -> float:
-    """Return the distance for an extra user of four items and a next user of two of these, with one near the cutoff."""
+    """Return the distance for an extra user with four items and a second user with two of them, one near the cutoff."""
     start = {1: cutoff - 0.5**0.5}
     larger = naive.weigh_algorithm_8([[1, 2, 3, 4], [1, 2]], cutoff, start)
     smaller = naive.weigh_algorithm_8([[1, 2]], cutoff, start)
@@ -17,8 +17,8 @@ def two_user_distance(cutoff: float) -> float:
 
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
-def test_two_users_move_algorithm_8_by_more_than_one(cutoff):
-    """The l2 distance is 1.0463... for every cutoff, although it is at most 1 by the paper's Proposition 5.1."""
+def test_one_user_changes_the_weights_of_algorithm_8_by_more_than_one(cutoff):
+    """The l2 distance is 1.0463... for every cutoff, but Proposition 5.1 of the paper claims at most 1."""
     assert two_user_distance(cutoff) == pytest.approx(1.0463112700, abs=1e-9)
 
 
@@ -29,7 +29,7 @@ def many_users(fresh: int) -> list[list[int]]:
 
 @pytest.mark.parametrize(("cutoff", "fresh", "expected"), [(10.0, 9, 4.9931), (13.0, 6, 5.7736), (16.0, 4, 6.1007)])
 def test_more_users_exceed_the_bound_several_times(cutoff, fresh, expected):
-    """With limit 100, a user of all items lets later users save weight on 99 of them for the last item."""
+    """With limit 100, later users give more weight to the last item, because the extra user raised the other 99 items."""
     start = {item: cutoff - (fresh + 1) ** -0.5 for item in range(1, 100)}
     later = many_users(fresh)
     everything = list(range(1, 101))
@@ -46,22 +46,22 @@ def test_more_users_exceed_the_bound_several_times(cutoff, fresh, expected):
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
 def test_l2_descent_is_within_one_on_the_same_users(cutoff):
-    """l2-descent, which replaces Algorithm 8, moves by at most 1 on the input that breaks Algorithm 8."""
+    """l2-descent, which replaces Algorithm 8, has a distance of at most 1 for the same users."""
     start_users = [[1]] * (int(cutoff) - 1)
     larger = naive.weigh_l2_descent([*start_users, [1, 2, 3, 4], [1, 2]], cutoff)
     smaller = naive.weigh_l2_descent([*start_users, [1, 2]], cutoff)
     assert naive.distance(larger, smaller, 2) <= 1.0 + 1e-12
 
 
-def test_l1_descent_with_gaussian_noise_is_rejected_by_name():
-    """No weighting combines l1-descent with Gaussian noise."""
+def test_l1_descent_with_gaussian_noise_is_rejected():
+    """The error contains the name of the weighting and the norm."""
     with pytest.raises(TypeError, match="noise"):
         PolicyLaplace(noise="gaussian")
     with pytest.raises(vp.errors.InternalError, match="policy-laplace weighting has no proof in the norm 2"):
         CalibratedRule(PolicyLaplace(), RuleSetting(limit=4, norm=2))
 
 
-def test_l2_descent_with_laplace_noise_is_rejected_by_name():
-    """Other norms are rejected, because the proof of l2-descent is for the l2 norm."""
+def test_l2_descent_with_laplace_noise_is_rejected():
+    """The proof of l2-descent is for the l2 norm only."""
     with pytest.raises(vp.errors.InternalError, match="norm 1"):
         CalibratedRule(PolicyGaussian(), RuleSetting(limit=4, norm=1))

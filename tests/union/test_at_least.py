@@ -1,4 +1,4 @@
-"""Tests of items with few users, with simulations of the worst case and broken variants that must be detected."""
+"""Tests of `min_users`, including simulations of the worst case and broken variants that must be detected."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ UNIONS = {
 
 
 def planned(union, budget, users, beta):
-    """Return a plan with a promise of another failure probability than the public constant."""
+    """Return a plan with `min_users` and a failure probability that differs from the public constant."""
     union, promise = replace(union, min_users=users), MinUsersBound(users, beta)
     if isinstance(union, vp.Items):
         return plan_adaptive(union, budget, promise=promise)
@@ -40,15 +40,18 @@ def planned(union, budget, users, beta):
 
 @pytest.fixture(scope="module")
 def few():
-    """Return 3,000 items of five users each, without other items, so that five users give the largest weight."""
+    """Return a corpus of 3,000 items with five users each.
+
+    Users have no other items, so weights are the largest possible.
+    """
     users = np.arange(ITEMS * (FEW - 1))
     return read_engine(pl.DataFrame({"who": users, "what": users % ITEMS}), user="who", items="what")
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
-def test_items_of_few_users_are_as_rare_as_promised(few, name):
-    """The test runs the real path of every mechanism that has thresholds (false alarm 1e-9)."""
+def test_items_of_few_users_are_released_with_at_most_the_failure_probability(few, name):
+    """The test runs every mechanism that has thresholds (false alarm 1e-9)."""
     plan = planned(UNIONS[name], GENEROUS, FEW, BETA)
     assert plan.released_with_few() <= BETA
     assert len(plan.release(few, seed=1)) <= binom.isf(FALSE_ALARM, ITEMS, plan.released_with_few())
@@ -57,7 +60,7 @@ def test_items_of_few_users_are_as_rare_as_promised(few, name):
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_few_users_are_released_without_min_users(few, name):
-    """The same count detects the broken variant that does not raise thresholds (false alarm 1e-9)."""
+    """Without higher thresholds, the count exceeds the bound, so a missing rule would be detected (false alarm 1e-9)."""
     released = len(UNIONS[name].plan(GENEROUS).release(few, seed=1))
     assert released > binom.isf(FALSE_ALARM, ITEMS, BETA)
 
@@ -65,20 +68,20 @@ def test_items_of_few_users_are_released_without_min_users(few, name):
 @pytest.mark.jit
 @pytest.mark.parametrize("name", ["adaptive", "policy-gaussian"])
 def test_thresholds_for_one_user_fewer_are_detected(few, name):
-    """A broken variant for at most four users is detected (false alarm 1e-9), so the bound is close."""
+    """A broken variant with thresholds for at most four users is detected (false alarm 1e-9), so the bound is close."""
     plan = planned(UNIONS[name], vp.Budget(12.0, 0.2), FEW - 1, BETA / 4)
     assert len(plan.release(few, seed=2)) > binom.isf(FALSE_ALARM, ITEMS, BETA)
 
 
 def test_the_bound_is_close(few):
-    """A classic round releases nearly the allowed number (false alarm 1e-9)."""
+    """A single pass releases more than half of the allowed number (false alarm 1e-9)."""
     plan = planned(UNIONS["policy-gaussian"], GENEROUS, FEW, BETA)
     assert len(plan.release(few, seed=3)) > binom.isf(1 - FALSE_ALARM, ITEMS, BETA / 2)
 
 
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_enough_users_are_still_released(name):
-    """Of 300 items with the users that 0.99 requires, the planned number is released (false alarm 1e-9)."""
+    """Items with enough users for probability 0.99 are released as often as planned (false alarm 1e-9)."""
     plan = replace(UNIONS[name], min_users=FEW).plan(GENEROUS)
     users = np.arange(300 * plan.users_needed(0.99))
     corpus = read_engine(pl.DataFrame({"who": users, "what": users % 300}), user="who", items="what")
@@ -95,8 +98,10 @@ def test_items_of_enough_users_are_still_released(name):
     name=st.sampled_from([name for name in UNIONS if not name.startswith("adaptive")]),
     limit=st.sampled_from([1, 7, 100]),
 )
-def test_the_executed_numbers_are_within_every_bound(epsilon, delta, min_users, beta, name, limit):
-    """Thresholds include rounding. Only thresholds and cutoffs depend on the promise, so budgets are kept."""
+def test_plans_with_min_users_are_within_the_budget_and_the_failure_probability(
+    epsilon, delta, min_users, beta, name, limit
+):
+    """Only thresholds and cutoffs depend on `min_users`, so the budget is not exceeded."""
     union, budget = UNIONS[name], vp.Budget(epsilon, delta)
     union = union if name == "optimal" else replace(union, max_items_per_user=limit + 1)
     plan = planned(union, budget, min_users, beta)
@@ -111,7 +116,7 @@ def test_the_executed_numbers_are_within_every_bound(epsilon, delta, min_users, 
 @pytest.mark.parametrize("min_users", [1, 2, 10, 50, 10_000])
 @pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-5), (0.2, 1e-9)])
 def test_adaptive_rounds_also_satisfy_min_users(min_users, epsilon, delta):
-    """Budget and promise are kept, drop thresholds are below thresholds, and a promise of 1 changes little."""
+    """Plans are within both bounds, drop thresholds are below thresholds, and `min_users=1` changes little."""
     plan = vp.Items(min_users=min_users).plan(vp.Budget(epsilon, delta))
     without = vp.Items().plan(vp.Budget(epsilon, delta))
     assert plan.delta_spent <= delta
@@ -125,7 +130,7 @@ def test_adaptive_rounds_also_satisfy_min_users(min_users, epsilon, delta):
 
 
 def test_optimal_selection_never_releases_an_item_with_few_users():
-    """Up to 19 users, the probability is exactly 0. For 19 + n users it is the usual probability for n users."""
+    """Up to 19 users, the probability is exactly 0. For 19 + n users, it is the usual probability for n users."""
     budget = vp.Budget(1.0, 1e-5)
     rule = vp.papers.OptimalSelection(min_users=20).plan(budget).last.rule(budget)
     plain = vp.papers.OptimalSelection().plan(budget).last.rule(budget)
@@ -142,9 +147,9 @@ def test_optimal_selection_never_releases_an_item_with_few_users():
 )
 @settings(max_examples=40, deadline=None)
 def test_the_crude_bound_is_above_the_other_bound(mus, threshold, floor, pool):
-    """The crude bound is above the other bound, so it may replace the other bound.
+    """Therefore, the crude bound may replace the other bound.
 
-    The grid is fine for every round, so its error is below 5 percent.
+    The grid is fine enough for every round that its error is below 5 percent.
     """
     count, fineness = len(mus), min(1 / 80, min(mus) / max(mus) / 8)
     rounds = CumulativeScore(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
@@ -152,20 +157,20 @@ def test_the_crude_bound_is_above_the_other_bound(mus, threshold, floor, pool):
 
 
 def test_a_plan_that_violates_min_users_is_rejected():
-    """The check uses the numbers of the run and does not depend on the planner."""
+    """The check uses the executed numbers and does not depend on the planner."""
     with pytest.raises(InternalError, match="min_users allows"):
         check_promise(MinUsersBound(50, 1e-6), 1.1e-6)
 
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True, 10**8])
-def test_min_users_without_a_proof_is_rejected(wrong):
-    """Numbers out of range are rejected."""
+def test_min_users_out_of_range_is_rejected(wrong):
+    """The cases are 0, a fraction, a truth value and a very large number."""
     with pytest.raises(InputError, match="min_users"):
         vp.Items(min_users=wrong)
 
 
 def test_the_plan_shows_the_cost_of_min_users(capsys):
-    """The numbers of users needed with and without the promise are in the text, in JSON and on the command line."""
+    """The numbers of users needed with and without `min_users` are in the text, in JSON and on the command line."""
     plan = vp.Items(max_items_per_user=10, min_users=40).plan(vp.Budget(1, 1e-7))
     numbers = plan.to_dict()
     assert (numbers["min_users"], numbers["failure_probability"]) == (40, 1e-6)

@@ -1,4 +1,4 @@
-"""Items of a public list together with unknown items, on the code that releases (docs/privacy/known.md)."""
+"""Tests of listed items together with unknown items, with the real code (docs/privacy/known.md)."""
 
 import datetime as dt
 import json
@@ -43,22 +43,22 @@ QUIET = vp.ReadOptions(progress=False)
 
 
 def corpus_of(users, keys=None):
-    """Return the corpus of users with these items."""
+    """Return a corpus of users with these items."""
     keys = range(len(users)) if keys is None else keys
     rows = [(f"u{key}", item) for key, items in zip(keys, users, strict=True) for item in items]
     table = pl.DataFrame(rows, schema={"who": pl.String, "what": pl.String}, orient="row")
     return vp.read(table, user="who", items="what", options=QUIET)
 
 
-# Search whole releases of neighbours. Outcomes follow only from names.
+# A search over whole releases of neighbours, in which outcomes depend only on names.
 
 
 class Watch:
-    """Weights by pass and item, with outcomes of each round that do not depend on weights.
+    """Records the weights by pass and item, and replaces the outcomes of each round, which do not depend on weights.
 
     Args:
         patch: The patch of the test.
-        smaller: the run without the extra user, in which novel items are never released. None in that run.
+        smaller: The watch of the run without the extra user, or None in that run. Novel items are never released.
     """
 
     def __init__(self, patch, smaller=None):
@@ -94,12 +94,12 @@ class Watch:
         return {name for each, name in self.weights if each == purpose}
 
     def shared(self):
-        """Return the items that get noise in later rounds."""
+        """Return the items that receive noise in later rounds."""
         return {name for purpose, name in self.weights if purpose != "first"}
 
 
 def pairs(count, seed=0):
-    """Yield small collections with one additional user, as the users, the keys and the list.
+    """Yield the users, the extra user, the list and the keys of small collections.
 
     The list has items of all users, items of only the extra user, and items without users.
     """
@@ -114,12 +114,12 @@ def pairs(count, seed=0):
 
 @cache
 def planned(union):
-    """Return the plan for a list of 30 items. A shorter list may run under it."""
+    """Return the plan for a list of 30 items. A shorter list may also use this plan."""
     return replace(union, known=[f"i{number}" for number in range(30)]).plan(BUDGET)
 
 
 def searched(monkeypatch, union, cases, seed=0):
-    """Return the largest squared distance relative to the planned mu^2, and whether public outcomes agreed."""
+    """Return the largest squared distance relative to the planned mu^2, and whether public outcomes are equal."""
     worst, same = 0.0, True
     plan = planned(union)
     for number, (users, extra, listed, keys) in enumerate(pairs(cases, seed)):
@@ -132,13 +132,13 @@ def searched(monkeypatch, union, cases, seed=0):
                 words, _ = released_in_rounds(rounds, gate, check_engine(corpus_of(mine, places)), parts)
                 found.append(set(words.to_pylist()))
         smaller, larger = ran
-        # Items of the list are shared, regardless of their users.
+        # All listed items are shared, with and without users.
         names = Secret.from_seed(number).text_draws("words", *text_buffers(parts.parts[0]))[:, 0]
         shared = smaller.shared() | set(names.tolist())
         same &= {each for each in larger.weights if each[1] in shared and each[0] != "first"} == {
             each for each in smaller.weights if each[0] != "first"
         }
-        # The same listed items are released, regardless of their users.
+        # The same listed items must be released with and without the extra user.
         same &= found[0] & {*listed} == found[1] & {*listed}
         squares = 0.0
         purposes = {"first": (rounds.first_round.scale, rounds.first_round.shares.setting.unit)}
@@ -158,10 +158,10 @@ UNIONS = {name: vp.Items(max_items_per_user=most) for name, most in (("all drawn
 
 
 @pytest.mark.parametrize("name", UNIONS)
-def test_one_user_moves_shared_items_by_at_most_what_is_charged(monkeypatch, name):
-    """Items of the list are shared, including items that only the extra user has.
+def test_one_user_changes_weights_of_shared_items_by_at_most_the_charge(monkeypatch, name):
+    """All listed items are shared, including items that only the extra user has.
 
-    Every round has noise on all of them.
+    All of them receive noise in every round.
     """
     worst, same = searched(monkeypatch, UNIONS[name], 40)
     assert same
@@ -169,8 +169,8 @@ def test_one_user_moves_shared_items_by_at_most_what_is_charged(monkeypatch, nam
 
 
 @pytest.mark.slow  # The test checks the search, not the package.
-def test_noise_on_items_of_users_only_is_detected(monkeypatch):
-    """In the broken variant of the first round, listed items without users get no noise, so noise reveals a user."""
+def test_noise_on_only_listed_items_with_users_is_detected(monkeypatch):
+    """In the broken variant, listed items without users receive no noise, so noise would reveal a single user."""
     real = AdaptiveGate._reached_by_noise
     nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
     monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)
@@ -213,8 +213,8 @@ def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
 LISTED_NOW = set()
 
 
-def test_a_list_made_from_the_data_is_detected(monkeypatch):
-    """In the broken variant, the list is reduced to items that users have, so one user changes it."""
+def test_a_list_that_depends_on_the_data_is_detected(monkeypatch):
+    """In the broken variant, the list is reduced to items with users, so one user can change the list."""
     original = AdaptiveGate._with_listed
 
     def with_held(self, rounds, known, listed, found):
@@ -227,7 +227,7 @@ def test_a_list_made_from_the_data_is_detected(monkeypatch):
     assert not searched(monkeypatch, UNIONS["some drawn"], 20)[1]
 
 
-# Draws and caps with listed items.
+# Tests of draws and caps with listed items.
 
 
 def users_with(listed, unknown, dropped, users=20_000):
@@ -251,8 +251,8 @@ def shares_at(union):
 
 
 @pytest.mark.jit
-def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatch):
-    """U counts listed items, because users draw from all of them. Separate draws of unknown items are detected.
+def test_an_unknown_item_gets_weight_with_at_most_the_charged_probability(monkeypatch):
+    """Users draw from listed and unknown items together. Separate draws of unknown items are detected.
 
     The probability of a false alarm is below 1e-9.
     """
@@ -270,7 +270,7 @@ def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatc
     real = PoolUsers._cut
 
     def apart(self, batch, limit, pass_name):
-        """Draw among unknown items separately. The only unknown item is always drawn."""
+        """Draw from unknown items separately, so that the only unknown item is always drawn."""
         unknown = self.listed[batch.items] == 0
         ends = np.concatenate([[0], np.cumsum(unknown)])
         return real(self, Batch(batch.items[unknown], ends[batch.starts], batch.keys, batch.dropped), limit, pass_name)
@@ -282,9 +282,9 @@ def test_an_unknown_item_gets_weight_as_rarely_as_charged_with_a_list(monkeypatc
 
 @pytest.mark.jit
 def test_caps_and_coins_apply_only_to_unknown_items():
-    """A user of 60 unknown items gives a listed item the weight that its gap allows.
+    """If a user has 60 unknown items, a listed item receives the weight that its gap allows.
 
-    A failed coin removes unknown items.
+    A coin affects only the weight of unknown items.
     """
     shares = shares_at(vp.Items(max_items_per_user=100))
     unit = shares.setting.unit
@@ -302,7 +302,7 @@ def test_caps_and_coins_apply_only_to_unknown_items():
     assert (pools.weigh_pools(coins, "round 6") > 0)[place == 0].all()
 
 
-def test_caps_follow_from_the_number_of_unknown_items(monkeypatch):
+def test_caps_depend_on_the_number_of_unknown_items(monkeypatch):
     """Of 68 items in each pool, 65 are undecided and 5 of these are listed, so n is 63 with the dropped items."""
     real, seen = CappedDescent.given, []
 
@@ -316,8 +316,8 @@ def test_caps_follow_from_the_number_of_unknown_items(monkeypatch):
     assert seen == [([65] * 4, [3] * 4, [5] * 4)]
 
 
-def test_no_pool_bounds_listed_items():
-    """A user keeps all 300 listed items and 7 of 50 unknown items, which are drawn as without a list."""
+def test_pools_do_not_limit_listed_items():
+    """A user keeps all 300 listed items and 7 of 50 unknown items, which are the same as without a list."""
     pools, place = users_with(listed=300, unknown=50, dropped=0, users=4)
     pools.draw(7, "pool")
     assert (pools.states[place < 300] == UNDECIDED).all()
@@ -328,7 +328,7 @@ def test_no_pool_bounds_listed_items():
     assert ((alone.states == UNDECIDED) == (pools.states[place >= 300] == UNDECIDED)).all()
 
 
-# The share of items without users.
+# Tests of the share of released items without users.
 
 
 def listed_parts(count, prefix="n"):
@@ -356,10 +356,10 @@ def generous():
 
 @pytest.mark.jit
 def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
-    """For lists of only empty items and lists with a few items of users, the share is at most the expected share.
+    """The share is at most the expected share, for a list without users and for a list with some items of users.
 
-    The detected variants are tails of one round, and a rule without the size of the list. The test compares means of
-    shares from 0 to 1 over 150 releases. The probability of a false alarm is below 1e-9.
+    The detected broken variants use the tails of one round, or too small a size of the list. The test compares mean
+    shares of up to 150 releases. The probability of a false alarm is below 1e-9.
     """
     nobody = corpus_of([["x"]])
     assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 150) <= 0.3 + 0.05
@@ -371,7 +371,7 @@ def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatc
     score = generous.passes[0].score
 
     def late(self, rounds, known, listed, found):
-        """Count levels that are reached for the first time in the last round, and ignore levels of earlier rounds."""
+        """Use the tails of levels that are reached for the first time in the last round."""
         scores = [at_level(score, known, level) for level in range(len(known.tails))]
         early = [replace(each, thresholds=(*each.thresholds[:-1], 40.0)) for each in scores]
         pairs = zip(map(released_by, scores), map(released_by, early), strict=True)
@@ -391,7 +391,7 @@ def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatc
         assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 60) > 0.5
 
 
-def test_stated_tails_are_above_the_exact_tails(generous):
+def test_certificates_with_wrong_tails_are_rejected(generous):
     """`check` rejects a certificate with lower tails, another list, or levels that do not decrease."""
     rounds = generous.passes[0]
     known = rounds.known
@@ -414,11 +414,11 @@ def test_stated_tails_are_above_the_exact_tails(generous):
             check(replace(generous.certificate, proof=replace(generous.certificate.proof, known=other)))
 
 
-# Items of one user and of few users.
+# Tests of items of one user and of few users.
 
 
-def test_a_listed_item_of_one_user_is_released_as_rarely_as_stated(generous):
-    """There are 400 listed items with one user each, for the lowest level (false alarm below 1e-9)."""
+def test_a_listed_item_of_one_user_is_released_with_at_most_the_stated_probability(generous):
+    """The test counts how many of 400 listed items with one user reach the lowest level (false alarm below 1e-9)."""
     rounds, level = generous.passes[0], 0
     most = released_alone(rounds, level)
     single = check_engine(corpus_of([[f"n{number}"] for number in range(400)]))
@@ -439,7 +439,7 @@ def run_rounds(gate, engine, parts):
 
 
 def test_min_users_applies_to_listed_items(monkeypatch):
-    """Every level is above the thresholds of the promise. Levels without the promise are detected."""
+    """All levels are above the thresholds of `min_users`. Levels that ignore `min_users` are detected."""
     union = vp.Items(max_items_per_user=10, min_users=20, known=["a", "b", "c"])
     plan = union.plan(BUDGET)
     rounds, promise = plan.passes[0], MinUsersBound(20, 1e-6)
@@ -450,11 +450,11 @@ def test_min_users_applies_to_listed_items(monkeypatch):
         union.plan(BUDGET)
 
 
-# Valid lists, and their effects.
+# Tests of valid lists and their effects.
 
 
 def test_sources_of_several_kinds_make_one_list(tmp_path):
-    """Lists, files, tables and releases of the same items have one fingerprint."""
+    """Lists, files, tables and releases of the same items have the same fingerprint."""
     items = ["tea", "milk", "naïve", "tea"]
     (tmp_path / "list.txt").write_text("tea\n\nmilk\nnaïve\n", encoding="utf-8")
     frame = pl.DataFrame({"what": items})
@@ -496,15 +496,15 @@ def test_values_other_than_lists_are_rejected(given):
     ],
 )
 def test_values_that_cannot_be_items_are_named_by_their_kind(given, words):
-    """The message contains the kinds but no value. Arrow would accept some of these lists after changing values."""
+    """The message contains the kinds but no value. Arrow would change the values of some of these lists."""
     with pytest.raises(InputError, match=words) as error:
         vp.Items(known=given)
     assert not any(value in str(error.value) for value in ("tea", "4711", "nan", "2020"))
     assert vp.Items(known=[None, "milk"]) == vp.Items(known=["milk"])
 
 
-def test_the_tokenizer_of_the_data_makes_the_items():
-    """Texts of one token become that token. Other texts are not items of the data."""
+def test_the_tokenizer_of_the_data_converts_listed_texts():
+    """A text of one token becomes this token. Other texts are ignored, because they cannot be items of the data."""
     listed = KnownItems.of(["Tea", "tea", "ice cream", "naïve ", "..."])
     words = vp.read(pl.DataFrame({"who": [1], "what": ["x"]}), user="who", text="what", options=QUIET)
     engine = check_engine(words)
@@ -514,7 +514,7 @@ def test_the_tokenizer_of_the_data_makes_the_items():
 
     assert sorted(tokens(engine.token_source)) == ["naïve", "tea"]
     assert sorted(tokens("whitespace")) == ["...", "Tea", "naïve", "tea"]
-    # The tokens of one tokenizer are kept, and do not affect another tokenizer.
+    # The tokens of each tokenizer are cached separately.
     assert sorted(tokens(engine.token_source)) == ["naïve", "tea"]
 
 
@@ -533,7 +533,7 @@ def test_keys_of_tables_are_compared_by_value():
         vp.Items(max_items_per_user=2, known=["a"]).release(corpus, BUDGET)
 
 
-def test_columns_of_a_list_are_found_by_their_names(tmp_path):
+def test_columns_of_a_list_are_matched_by_name(tmp_path):
     """A table, file or release gives the same list if its columns are in another order than in the data.
 
     A table with none of these names is read in the order of its columns.
@@ -561,7 +561,7 @@ def test_columns_of_a_list_are_found_by_their_names(tmp_path):
 
 
 def test_categories_of_columns_change_no_release():
-    """Dictionaries and categories are data, so a list is taken only from `known`."""
+    """Dictionaries and categories are private data, so only `known` is a public list."""
     table = pl.DataFrame({"who": range(600), "what": ["tea", "milk", "rare"] * 200})
     plain, coded = table, table.with_columns(pl.col("what").cast(pl.Categorical))
     enum = table.with_columns(pl.col("what").cast(pl.Enum(["tea", "milk", "rare", "nobody"])))
@@ -586,7 +586,7 @@ def test_plan_record_and_certificate_have_size_and_fingerprint():
 
 
 def test_the_gate_rejects_another_list():
-    """The cases are a longer list than in the certificate, a missing list, and rounds with another list."""
+    """The cases are a missing list, a longer list than in the certificate, and rounds with another list."""
     plan = planned(vp.Items(max_items_per_user=3))
     engine = check_engine(corpus_of([["a"]]))
     for parts in (None, listed_parts(31)):
@@ -604,18 +604,18 @@ def test_the_gate_rejects_another_list():
 
 
 def test_draws_with_a_list_are_charged_by_its_size():
-    """A novel item may share its bits with any of N + W items, if the limit is below the pool."""
+    """If the limit is below the pool, a novel item may have the same bits as any listed item or item of the pool."""
     rounds = planned(vp.Items(max_items_per_user=3)).passes[0].stated()
     assert covers_rounds(planned_slack(3, rounds.known.listed), rounds, chosen=False)
     assert not covers_rounds(planned_slack(3, KnownList(29, "x")), rounds, chosen=False)
     assert not covers_rounds(planned_slack(3), rounds, chosen=False)
 
 
-# Audit a listed item with and without its only user.
+# An audit of listed items with one user and without users.
 
 
 def with_a_level(plan, corpus, runs):
-    """Return the number of 400 listed items with a level in each of several runs, by the code that releases."""
+    """Return how many of 400 listed items reach a level, in total over several runs of the real code."""
     found, engine, parts = 0, check_engine(corpus), listed_parts(400)
     for seed in range(runs):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(seed))
@@ -630,11 +630,10 @@ def with_a_level(plan, corpus, runs):
 
 
 @pytest.mark.jit
-def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
-    """Audit 20,000 items, each with one user or without users. Noise on only items with users is detected.
+def test_the_audit_of_listed_items_of_one_user_passes(monkeypatch, generous):
+    """The audit has 20,000 items with one user and 20,000 without. Noise on only items with users is detected.
 
-    The exact probabilities of the variant refute it with probability above 0.999. The probability of a false alarm is
-    below 1e-9.
+    The broken variant is refuted with probability above 0.999. The probability of a false alarm is below 1e-9.
     """
     single, nobody, runs = corpus_of([[f"n{number}"] for number in range(400)]), corpus_of([["x"]]), 50
     joined = with_a_level(generous, single, runs)
@@ -651,9 +650,9 @@ def test_listed_items_of_one_user_pass_the_audit(monkeypatch, generous):
 
 
 def test_an_item_is_frozen_at_the_highest_level_of_every_rule(generous):
-    """Weight has no effect from the highest level of every rule on, and an item below it may still gain weight.
+    """At this level, an item receives no more weight. An item below it may still receive weight.
 
-    Dropped items are not counted.
+    Listed items are never dropped.
     """
     rounds = generous.passes[0].stated()
     known = rounds.known
@@ -671,18 +670,18 @@ def test_an_item_is_frozen_at_the_highest_level_of_every_rule(generous):
         assert not (states == DROPPED).any()
 
 
-# Marks of known items.
+# Tests of the marks of known items.
 
 
 @pytest.fixture(scope="module")
 def marked():
-    """Return a release of two listed items and an unknown one."""
+    """Return a release of two listed items and an unknown item."""
     corpus = corpus_of([["b", "new", "z"]] * 400)
     return vp.Items(max_items_per_user=3, known=["b", "nobody", "z"]).release(corpus, BUDGET, seed=1)
 
 
 def test_a_release_marks_its_known_items(marked, tmp_path):
-    """The marks agree with the list, are saved and loaded, and belong to rows that remain."""
+    """The marks agree with the list, and are preserved by saving, loading and removing rows."""
     assert dict(zip(marked, marked.known.tolist(), strict=True)) == {"b": True, "new": False, "z": True}
     marked.save(tmp_path / "words")
     loaded = vp.load(tmp_path / "words", vp.Release)
@@ -705,8 +704,8 @@ def test_marks_that_do_not_fit_are_rejected(marked, marks):
 
 
 @pytest.mark.usefixtures("fixed_secrets")  # Otherwise, a listed item without users may be released.
-def test_the_report_marks_known_items_and_excludes_them_from_the_promise():
-    """The page contains one mark for each item. Without a list, the page has neither marks nor the exception."""
+def test_the_report_marks_known_items():
+    """The statement about items of one user excludes known items. Without a list, the page has no marks."""
     corpus = corpus_of([["b", "new", "z"]] * 400)
     with_list, without = (vp.Items(max_items_per_user=3, known=each) for each in (["b", "nobody", "z"], None))
     page, plain = (each.release(corpus, BUDGET).report().html for each in (with_list, without))
@@ -720,7 +719,7 @@ def test_the_report_marks_known_items_and_excludes_them_from_the_promise():
 
 
 def test_reports_with_counts_and_rankings_mark_known_items(marked, tmp_path):
-    """Numbers of the page are twice the counts plus the marks, and the table of a ranking has a column of marks."""
+    """Numbers in the page are twice the counts plus the marks, and the table of a ranking has a column of marks."""
     corpus = corpus_of([["b", "new", "z"]] * 400)
     marked.save(tmp_path / "words")
     counts = marked.count(corpus, BUDGET, seed=2)
@@ -739,9 +738,9 @@ def test_reports_with_counts_and_rankings_mark_known_items(marked, tmp_path):
 
 
 def test_an_explanation_states_the_probability_of_a_known_item(marked):
-    """Known items have the number of users that known items need, and the sentence about items of one user.
+    """The explanation of a known item contains the users that known items need, and a sentence about items of one user.
 
-    Unknown items do not.
+    The explanation of an unknown item contains neither.
     """
     known, unknown, missing = (marked.explain(each) for each in ("b", "new", "zebra"))
     assert "public list of the release" in known.reasons[-1]
@@ -751,8 +750,8 @@ def test_an_explanation_states_the_probability_of_a_known_item(marked):
     assert known.needed[0]["users_50"] < unknown.needed[0]["users_50"]
 
 
-def test_each_of_several_data_sets_has_its_own_decision_and_marks():
-    """A list applies to all data sets of a release, and each data set decides about it separately."""
+def test_each_of_several_data_sets_has_its_own_marks():
+    """A list applies to all data sets of a release, and listed items are released in each data set separately."""
     union, names = vp.Items(max_items_per_user=3, known=["b", "nobody", "z"]), ("words", "tags")
     data = {"words": corpus_of([["b", "new"]] * 400), "tags": corpus_of([["z", "other"]] * 400)}
     found = union.plan_each(names, BUDGET).release(data, seed=1)

@@ -1,4 +1,4 @@
-"""Tests of the private choice of the limit, with its caps, its rule, and its histogram on every engine."""
+"""Tests of the private choice of the limit, including its caps, its rule, and its histogram on every engine."""
 
 from dataclasses import replace
 from math import hypot, sqrt
@@ -48,26 +48,26 @@ def menu_of(budget: vp.Budget, **settings) -> Menu:
 
 
 def holders(sizes: list[int], memory: str | None = None):
-    """Return a corpus of users with these numbers of items, every item twice."""
+    """Return a corpus of users with these numbers of items, in which every row occurs twice."""
     rows = [(user, f"i{item}") for user, size in enumerate(sizes) for item in range(size) for _ in range(2)]
     table = pl.DataFrame(rows or [(0, None)], schema={"who": pl.Int64, "what": pl.String}, orient="row")
     return read_engine(table, user="who", items="what", options=vp.ReadOptions(memory=memory))
 
 
 def classes(engine, edges: tuple[int, ...]) -> list[int]:
-    """Return the private histogram."""
+    """Return the exact numbers of users by class."""
     weights = engine.pools(Secret.fresh()).sizes(edges)
     return weights.measured(Exact(), len(edges) + 1).tolist()
 
 
-# Charges.
+# Tests of charges.
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 @pytest.mark.parametrize("settings", [{}, {"data_sets": 3}, {"share": 0.1, "novelty": 0.15}], ids=str)
 def test_every_entry_is_within_the_caps_and_the_caps_are_within_the_budget(budget, settings):
-    """The largest d and the largest mu^2 fit together, computed again from the rounds that would run."""
+    """The test computes the largest novel probability and the largest mu^2 again from the rounds that would run."""
     menu, sets = menu_of(budget, **settings), settings.get("data_sets", 1)
     entries = [menu.entry(limit) for limit in ENDS]
     novel, square = max(pair(entry)[0] for entry in entries), max(entry.square for entry in entries)
@@ -83,8 +83,8 @@ def test_every_entry_is_within_the_caps_and_the_caps_are_within_the_budget(budge
 
 @pytest.mark.jit
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
-    """The histogram has half a percent of all mu^2, and the spend follows from the caps."""
+def test_the_spend_of_a_plan_covers_the_choice_and_the_rounds(budget):
+    """The histogram has a fixed share of the total mu^2."""
     plan = vp.Items().plan(budget)
     assert 0.99 * budget.delta < plan.delta_spent <= budget.delta
     menu, spend = plan.passes[0], plan.guarantee.spend
@@ -96,7 +96,10 @@ def test_the_plan_states_the_cost_of_choice_and_rounds(budget):
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
 def test_the_charge_to_a_ledger_is_the_same_for_every_choice(tmp_path):
-    """The charge follows from the caps and not from the executed entry. Otherwise, the account would depend on data."""
+    """The charge depends on the caps and not on the chosen entry.
+
+    Otherwise, the account would depend on private data.
+    """
     account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(9, 1e-3), create=True)
     crowds = [2] * 2000, [600] * 200
     releases = [vp.Items().release(holders(each), BUDGETS[0], ledger=account) for each in crowds]
@@ -106,8 +109,8 @@ def test_the_charge_to_a_ledger_is_the_same_for_every_choice(tmp_path):
 
 
 @pytest.mark.jit
-def test_the_plan_of_a_release_chooses_again():
-    """The plan of a release contains the choice and its selected rounds. Another release with it chooses again."""
+def test_a_release_with_the_plan_of_another_release_chooses_again():
+    """The plan of a release contains the choice and the chosen rounds. A release with this plan makes a new choice."""
     plan = vp.Items().plan(BUDGETS[0])
     first = plan.release(holders([600] * 200), seed=1).plan
     again = first.release(holders([2] * 2000), seed=1).plan
@@ -118,8 +121,10 @@ def test_the_plan_of_a_release_chooses_again():
 
 
 @pytest.mark.jit
-def test_menus_that_omit_a_part_exceed_the_budget():
-    """The broken variants have rounds with the whole mu^2 and a histogram, or a histogram with little noise."""
+def test_menus_with_too_little_noise_exceed_the_budget():
+    """In the broken variants, rounds spend the whole mu^2 in addition to the histogram, or the histogram has little
+    noise.
+    """
     budget = BUDGETS[0]
     menu = menu_of(budget)
     assert total_delta(replace(menu, square=menu.square / (1 - SHARE_OF_CHOICE)), budget) > budget.delta * 1.005
@@ -128,7 +133,7 @@ def test_menus_that_omit_a_part_exceed_the_budget():
 
 @pytest.mark.jit
 def test_an_entry_beyond_the_caps_does_not_run():
-    """Broken variants with entries that would cost more than the menu are rejected."""
+    """In the broken variants, the caps are lower than the cost of the entry."""
     menu = menu_of(BUDGETS[1])
     for lower in (replace(menu, novel=menu.novel / 2), replace(menu, square=menu.square / 2)):
         with pytest.raises(InternalError, match="caps"):
@@ -137,7 +142,7 @@ def test_an_entry_beyond_the_caps_does_not_run():
 
 @pytest.mark.jit
 def test_the_plan_contains_the_users_that_the_worst_limit_needs():
-    """Before the choice, the menu's number of users needed is the number for the worst limit."""
+    """Before the choice, the number of users needed is that of the worst limit."""
     menu = menu_of(BUDGETS[1])
     for items in (1, 100, 1000, 30_000):
         every = [users_needed_by(menu.entry(limit), BUDGETS[0], 0.5, items) for limit in LIMITS[::2]]
@@ -146,7 +151,7 @@ def test_the_plan_contains_the_users_that_the_worst_limit_needs():
 
 @pytest.mark.jit
 def test_min_users_applies_to_every_entry():
-    """Items of few users are rare for every choice."""
+    """For every choice, items of few users are released with at most the failure probability."""
     plan = vp.Items(min_users=20).plan(BUDGETS[1])
     assert plan.released_with_few() == plan.promise.beta
     for limit in ENDS:
@@ -169,7 +174,10 @@ def test_every_entry_of_a_valid_menu_can_be_planned(epsilon, delta):
 
 @pytest.mark.parametrize(("epsilon", "sets"), [(3e-4, 1), (2e-4, 1), (1e-3, 10), (1e-3, 30)])
 def test_a_menu_with_a_limit_that_cannot_run_is_rejected_before_a_charge(tmp_path, epsilon, sets):
-    """At a tiny epsilon, the largest limits do not fit integer weights. A choice of them failed after its charge."""
+    """At a very small epsilon, weights of the largest limits overflow.
+
+    In an earlier version, they failed after the charge.
+    """
     account = vp.Ledger(tmp_path / "ledger.json").open("shop", vp.Budget(1, 1e-5), create=True)
     data = {f"set {number}": holders([1]) for number in range(sets)}
     with pytest.raises(BudgetError, match="Set max_items_per_user=100"):
@@ -183,7 +191,7 @@ def test_a_menu_with_a_limit_that_cannot_run_is_rejected_before_a_charge(tmp_pat
 @pytest.mark.jit
 @pytest.mark.parametrize("sets", [1, 10])
 def test_every_limit_runs_at_the_smallest_epsilon_of_a_menu(sets):
-    """The check of the largest limit is sufficient, because all limits have rounds just above its smallest epsilon."""
+    """Just above the smallest epsilon of the menu, the largest limits can run."""
     refused, fits = 1e-5, 1e-1
     while fits / refused > 1.0001:
         middle = (refused * fits) ** 0.5
@@ -200,7 +208,7 @@ def test_every_limit_runs_at_the_smallest_epsilon_of_a_menu(sets):
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
 def test_each_data_set_chooses_its_own_limit():
-    """Histograms and their noise are separate. There is one guarantee, which does not depend on the choices."""
+    """Histograms and their noise are separate, but the guarantee is the same and does not depend on the choices."""
     plan = vp.Items().plan_each(["few", "many"], BUDGETS[0])
     found = plan.release({"few": holders([2] * 4000), "many": holders([600] * 400)})
     assert found["few"].plan.last.limit < found["many"].plan.last.limit
@@ -208,7 +216,7 @@ def test_each_data_set_chooses_its_own_limit():
     assert plan.passes[0].sigma == pytest.approx(2**0.5 * vp.Items().plan(BUDGETS[0]).passes[0].sigma, rel=1e-3)
 
 
-# The rule.
+# Tests of the rule that chooses a limit.
 
 
 def scores(menu: Menu, counts: Int64s) -> list[float]:
@@ -227,25 +235,25 @@ def test_the_rule_in_whole_numbers_agrees_with_floating_point(counts):
 
 
 def test_the_limit_is_800_if_no_class_is_visible():
-    """If all users are in one class, the limit is near their number of items."""
+    """If all users are in one class, the limit is near their number of items instead."""
     menu = menu_of(BUDGETS[0])
     assert menu.limit_for(np.zeros(len(TYPICAL_OF_CLASSES), np.int64)) == 800
     crowds = 100_000 * np.eye(len(TYPICAL_OF_CLASSES), dtype=np.int64)
     assert [menu.limit_for(crowd) for crowd in crowds] == [100, *LIMITS]
 
 
-# The histogram.
+# Tests of the histogram.
 
 
 def test_users_are_counted_by_their_distinct_items():
-    """There are users at the edges of classes, repeated items, and a user without items, who does not count."""
+    """The corpus has users at the edges of classes, repeated items, and a user without items, who is not counted."""
     corpus = holders([1, 1, 2, 3, 4, 5, 9, 0])
     assert classes(corpus, (2, 3, 5)) == classes(naive_of(corpus), (2, 3, 5)) == [2, 1, 2, 2]
 
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=30), st.sampled_from(sorted(MEMORY)))
-def test_engines_count_the_same(sizes, memory):
-    """The classes equal the classes of plain Python, in memory and within a memory limit."""
+def test_all_engines_count_the_same_classes(sizes, memory):
+    """The engines are those in memory and within a memory limit, and the reference engine."""
     corpus = holders(sizes, MEMORY[memory])
     assert classes(corpus, (2, 4, 9)) == classes(naive_of(corpus), (2, 4, 9))
 
@@ -258,13 +266,13 @@ def moved(sizes: list[int], gone: int) -> int:
 
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=30), st.integers(0, 29))
-def test_a_user_moves_one_class_by_one(sizes, gone):
-    """In this sensitivity search, the class of a user is a function of the user's items."""
+def test_a_user_changes_one_class_by_one(sizes, gone):
+    """The class of a user depends only on the user's own items."""
     assert moved(sizes, gone % len(sizes)) == 1
 
 
 def test_a_class_that_depends_on_other_users_is_detected(monkeypatch):
-    """A broken variant that compares users with their mean moves more than one class."""
+    """In the broken variant, users are compared with the mean of all users, so one user changes several classes."""
 
     def relative(starts, edges):
         held = np.concatenate([np.diff(each) for each in starts])
@@ -277,7 +285,7 @@ def test_a_class_that_depends_on_other_users_is_detected(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_the_choice_passes():
-    """The probability of a false alarm is 1e-9."""
+    """The audit compares histograms with and without one user (false alarm 1e-9)."""
     (case,) = limit_cases()
     assert examine(case, TRIALS).passed
 
@@ -288,7 +296,7 @@ def test_the_audit_of_the_choice_passes():
 def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, refuted):
     """With almost no noise, an additional user is detected with certainty.
 
-    An eighth of the noise differs from the plan.
+    An eighth of the noise is detected as a deviation from the plan.
 
     The test misses the second fault with probability below 1e-3.
     """
@@ -302,7 +310,7 @@ def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, 
 
 @pytest.mark.jit
 def test_a_menu_with_less_noise_is_a_different_audit_case():
-    """A menu with less noise is a different case of the audit."""
+    """The difference of its exact probabilities is more than five times as large."""
     (case,) = limit_cases()
     louder = counted(replace(menu_of(case.budget), sigma=1.0), case.budget)
     assert louder.exact[0] - louder.exact[1] > 5 * (case.exact[0] - case.exact[1])

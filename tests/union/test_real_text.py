@@ -31,8 +31,8 @@ def posts(data_dir) -> vp.Corpus:
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize(("published", "limit", "expected"), PROTOTYPE)
-def test_published_accounting_releases_the_same_as_the_prototype(posts, published, limit, expected):
-    """Counts are within 2 percent, as between runs of the prototype. The spread of a count is below 0.5 percent.
+def test_published_accounting_releases_as_many_items_as_the_prototype(posts, published, limit, expected):
+    """The numbers of items are within 2 percent. The spread between runs is below 0.5 percent.
 
     The exact bound gives at least 3 percent more items at the same epsilon, delta and limit.
     """
@@ -45,9 +45,9 @@ def test_published_accounting_releases_the_same_as_the_prototype(posts, publishe
 @pytest.mark.slow
 @pytest.mark.data
 def test_one_item_per_user_uses_optimal_selection(posts):
-    """With limit 1, it releases a quarter more than published Gaussian noise.
+    """At limit 1, optimal selection releases a quarter more items than published Gaussian noise.
 
-    It releases at most 2 % less than Laplace.
+    It releases at most 2 % fewer items than Laplace noise.
     """
     optimal = len(vp.papers.OptimalSelection().release(posts, BUDGET))
     gaussian, laplace = (

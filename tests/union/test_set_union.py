@@ -18,8 +18,10 @@ pytestmark = pytest.mark.usefixtures("fixed_secrets")
     [vp.papers.SetUnion(10, name, accounting=each) for name in WEIGHTINGS for each in ("joint", "published")],
     ids=repr,
 )
-def test_every_sound_cell_releases_common_items_and_no_rare_items(crowd, budget, union):
-    """The most common items are released in the order of their bytes, but no items of one user."""
+def test_every_weighting_releases_common_items_and_no_rare_items(crowd, budget, union):
+    """The most common item is released, items are in the order of their bytes, and at most half of all items are
+    released.
+    """
     release = union.release(crowd, budget, seed=1)
     items = release.to_list()
     assert "item 0000" in items
@@ -28,8 +30,8 @@ def test_every_sound_cell_releases_common_items_and_no_rare_items(crowd, budget,
 
 
 @pytest.mark.jit
-def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one(crowd, budget):
-    """A seed repeats a release. Without a seed, releases differ (false alarm below 1e-30, for 100 coin flips)."""
+def test_only_seeded_releases_are_repeatable(crowd, budget):
+    """The same seed gives the same release. Without a seed, releases differ (false alarm below 1e-30)."""
     union = vp.Items(max_items_per_user=10)
     first, again = union.release(crowd, budget, seed=7), union.release(crowd, budget, seed=7)
     assert list(first) == list(again)
@@ -37,14 +39,14 @@ def test_a_release_is_a_function_of_the_seed_and_the_secret_is_fresh_without_one
 
 
 def test_a_seed_marks_the_release_as_not_private(crowd, budget):
-    """A predictable secret protects no user, and the guarantee states this."""
+    """A predictable secret does not protect users."""
     assert not vp.Items().release(crowd, budget, seed=0).guarantee.private
     assert vp.Items().release(crowd, budget).guarantee.private
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_the_order_of_rows_does_not_matter(budget, weighting):
-    """The same table shuffled gives the same release for the same seed."""
+    """With the same seed, a shuffled table gives the same release."""
     rng = np.random.default_rng(3)
     users, items = rng.integers(0, 800, 9000), (300 * rng.random(9000) ** 2).astype(int)
     table = pl.DataFrame({"who": users, "what": items})
@@ -57,7 +59,7 @@ def test_the_order_of_rows_does_not_matter(budget, weighting):
 
 
 def test_repeated_rows_do_not_change_the_release(crowd, budget):
-    """Repeated rows do not change a release, because each user is reduced to a set first."""
+    """Only the distinct items of a user count."""
     table = pl.DataFrame({"who": [u for u in range(200) for _ in range(3)], "what": ["a", "b", "c"] * 200})
     doubled = pl.concat([table, table])
     union = vp.Items(max_items_per_user=2)
@@ -65,8 +67,8 @@ def test_repeated_rows_do_not_change_the_release(crowd, budget):
     assert list(first) == list(second)
 
 
-def test_an_empty_release_is_saved_like_any_release(budget):
-    """No item of three users can be released, so the release is empty, which is not an error."""
+def test_an_empty_release_is_not_an_error(budget):
+    """Items with at most two users are not released, so the release is empty."""
     corpus = vp.read(pl.DataFrame({"who": [1, 2, 3], "what": ["x", "x", "y"]}), user="who", items="what")
     release = vp.Items().release(corpus, budget)
     assert len(release) == 0
@@ -80,8 +82,8 @@ def test_users_without_items_are_allowed(budget):
 
 
 @pytest.mark.parametrize("held", [9, 13, 16])
-def test_the_real_path_releases_with_the_planned_probability(held, budget):
-    """An item of `held` users is released as often as planned (false alarm below 1e-9, 7 standard deviations)."""
+def test_items_are_released_with_the_planned_probability(held, budget):
+    """The frequency is within 7 standard deviations of the planned probability (false alarm below 1e-9)."""
     table = pl.DataFrame({"who": list(range(held)) * 2, "what": ["a"] * held + ["b"] * held})
     corpus = vp.read(table, user="who", items="what")
     plan = vp.papers.SetUnion(2, "weighted", accounting="joint").plan(budget)
@@ -109,7 +111,7 @@ def test_the_plan_and_the_release_contain_no_private_number(crowd, budget):
         ({"min_users": 0}, "`min_users`"),
     ],
 )
-def test_errors_of_fields_out_of_range_state_the_requirement(fields, words):
+def test_fields_out_of_range_are_rejected(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.Items(**fields)
@@ -135,7 +137,7 @@ def test_fields_of_weightings_are_checked(weighting, fields, words):
         weighting(**fields)
 
 
-def test_a_delta_of_zero_is_rejected_with_advice():
-    """An unknown domain cannot be released with pure epsilon. The error explains how to choose delta."""
+def test_a_delta_of_zero_is_rejected():
+    """Unknown items cannot be released with a delta of 0. The error explains how to choose delta."""
     with pytest.raises(vp.errors.BudgetError, match="must not be computed from the data"):
         vp.Items().plan(vp.Budget(1.0))

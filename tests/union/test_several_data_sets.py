@@ -27,8 +27,8 @@ def plan(union, budget):
     return union.plan_each(NAMES, budget)
 
 
-def test_all_data_sets_together_keep_the_budget(plan, budget):
-    """Probabilities of novel items and squares of mu add up, computed again from the numbers used."""
+def test_all_data_sets_together_are_within_the_budget(plan, budget):
+    """The test adds up probabilities of novel items and squares of mu, computed again from the numbers of the plan."""
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *(1 / each.sigma for each in plan.last.rounds)])
     noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
     novel = 3 * novel_release(plan.last.score, plan.passes[0].caps)
@@ -36,13 +36,13 @@ def test_all_data_sets_together_keep_the_budget(plan, budget):
 
 
 def test_rounds_of_a_single_data_set_cost_too_much_for_several(union, budget):
-    """In this broken variant, each data set uses the numbers for a single data set, which exceed the budget."""
+    """In this broken variant, each data set uses the numbers of a plan for a single data set."""
     alone = union.plan(budget)
     assert total_delta(alone.passes[0], budget, data_sets=1) <= budget.delta
     assert total_delta(alone.passes[0], budget, data_sets=2) > 3 * budget.delta
 
 
-def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
+def test_noise_grows_with_the_root_of_the_number_of_data_sets(union, plan, budget):
     """A single named data set has the same plan as a data set without a name."""
     alone, one = union.plan(budget), union.plan_each(["words"], budget)
     assert plan.sigma == pytest.approx(3**0.5 * alone.sigma, rel=1e-3)
@@ -50,8 +50,8 @@ def test_noise_grows_with_the_root_of_their_number(union, plan, budget):
     assert plan.users_needed(0.5) > alone.users_needed(0.5)
 
 
-def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
-    """Each data set has a separate type and reading. One guarantee for all data sets is charged once."""
+def test_each_data_set_is_released_under_its_name(crowd, union, budget, tmp_path):
+    """Each data set has its own types and tokenizer. The common guarantee is charged once."""
     rows = {"who": list(range(3000)), "place": [7, 8, 9] * 1000}
     places = read_engine(pl.DataFrame(rows), user="who", items="place")
     account = vp.Ledger(tmp_path / "team.ledger").open("people", vp.Budget(3.5, 1e-4), create=True)
@@ -66,7 +66,7 @@ def test_each_is_released_under_its_name(crowd, union, budget, tmp_path):
 
 @pytest.mark.jit
 def test_more_items_are_released_than_with_half_the_budget_each(crowd, union, budget):
-    """The data sets share the squares of mu, not epsilon."""
+    """The data sets divide the sum of squares of mu, and not epsilon."""
     together = union.release_each({"one": crowd, "two": crowd}, budget, seed=1)
     half = union.release(crowd, vp.Budget(budget.epsilon / 2, budget.delta / 2), seed=1)
     assert all(len(each) > 1.2 * len(half) for each in together.values())
@@ -74,7 +74,7 @@ def test_more_items_are_released_than_with_half_the_budget_each(crowd, union, bu
 
 @pytest.mark.jit
 def test_data_sets_share_no_randomness(crowd, union, budget):
-    """The same users under two names get different noise, even with a seed, which gives a repeatable release."""
+    """The same data set under two names gets different noise, even with a seed."""
     for seed in (None, 5):
         found = union.release_each({"one": crowd, "two": crowd}, budget, seed=seed)
         assert found["one"].to_list() != found["two"].to_list()
@@ -93,8 +93,8 @@ def test_min_users_applies_to_each_data_set(budget):
     assert both.delta_spent <= budget.delta
 
 
-def test_the_plan_states_the_division_of_the_budget(plan):
-    """The plan contains the shared budget in text and in numbers."""
+def test_the_plan_states_that_data_sets_share_the_budget(plan):
+    """The text of the plan and its dict contain the names of the data sets."""
     assert "One guarantee covers words, tags, places together" in str(plan)
     assert "Noise in each is 1.73 times" in " ".join(str(plan).split())
     assert plan.to_dict()["data_sets"] == list(NAMES)
@@ -102,13 +102,13 @@ def test_the_plan_states_the_division_of_the_budget(plan):
 
 @pytest.mark.parametrize("names", [["a", "a"], [""], [7], "words"])
 def test_invalid_names_are_rejected(union, budget, names):
-    """Names must be different nonempty strings, in a list and not in one string."""
+    """Names must be a list of distinct, nonempty strings."""
     with pytest.raises(InputError, match="`data_sets`"):
         union.plan_each(names, budget)
 
 
 def test_wrong_calls_are_rejected(crowd, union, plan, budget):
-    """No data sets, other names than planned, and data that was not read are rejected."""
+    """The cases are no data sets, other names than planned, and data that was not read by `voxpop.read`."""
     with pytest.raises(InputError, match="data_sets"):
         union.release_each({}, budget)
     with pytest.raises(InputError, match="words, tags, places"):
@@ -125,15 +125,15 @@ LOST_RUNS, FALSE_ALARM = 100, 1e-9
 
 
 def crowd_and_stranger(novel):
-    """Return 40 users who share 10 items, and one user with items without other users."""
+    """Return a corpus of 40 users who share 10 items, and one user with novel items."""
     rows = [(f"u{user}", f"shared {item}") for user in range(40) for item in range(10)]
     rows += [("stranger", f"own {item}") for item in range(novel)]
     return read_engine(pl.DataFrame(rows, schema=["who", "what"], orient="row"), user="who", items="what")
 
 
 @pytest.mark.slow
-def test_items_of_one_user_in_both_data_sets_are_released_as_rarely_as_charged():
-    """Items of one user are released in either data set no more often than was charged for both.
+def test_novel_items_in_both_data_sets_are_released_with_at_most_the_charged_probability():
+    """The test counts releases that contain a novel item in either data set.
 
     The probability of a false alarm is 1e-9.
     """
