@@ -34,7 +34,7 @@ def coins(secret):
 
 
 def redrawn(frame):
-    """Run a broken variant from the literature, in which noise is drawn in a filter that every action evaluates again."""
+    """Run a published broken variant, in which noise is drawn in a filter that every action evaluates again."""
 
     def keep(batches):
         rng = np.random.default_rng()

@@ -62,7 +62,7 @@ def visits(rng, users, prefix):
 
 @pytest.fixture
 def two_files():
-    """Return two files with documents of every user, and rows of an additional user that make the smaller file the larger one.
+    """Return two files with documents of every user, and rows of a further user that make the smaller file larger.
 
     Spark reads the larger file first.
     """
@@ -80,7 +80,7 @@ def tree_of(corpus):
 
 @pytest.mark.parametrize("partitions", [2, None])
 def test_an_additional_user_changes_no_sequence_of_another_user(in_files, tmp_path, two_files, partitions):
-    """If the order depended on positions, a file that became the largest would be read first and reorder all documents."""
+    """If the order depended on positions, a file that became the largest would reorder all documents."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
     every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")

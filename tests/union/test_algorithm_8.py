@@ -29,7 +29,7 @@ def many_users(fresh: int) -> list[list[int]]:
 
 @pytest.mark.parametrize(("cutoff", "fresh", "expected"), [(10.0, 9, 4.9931), (13.0, 6, 5.7736), (16.0, 4, 6.1007)])
 def test_more_users_exceed_the_bound_several_times(cutoff, fresh, expected):
-    """With limit 100, later users give more weight to the last item, because the extra user raised the other 99 items."""
+    """With limit 100, later users give more weight to the last item if the extra user raised the others."""
     start = {item: cutoff - (fresh + 1) ** -0.5 for item in range(1, 100)}
     later = many_users(fresh)
     everything = list(range(1, 101))

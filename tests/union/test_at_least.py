@@ -60,7 +60,7 @@ def test_items_of_few_users_are_released_with_at_most_the_failure_probability(fe
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_few_users_are_released_without_min_users(few, name):
-    """Without higher thresholds, the count exceeds the bound, so a missing rule would be detected (false alarm 1e-9)."""
+    """Without `min_users`, the count exceeds the bound, so missing higher thresholds are detected."""
     released = len(UNIONS[name].plan(GENEROUS).release(few, seed=1))
     assert released > binom.isf(FALSE_ALARM, ITEMS, BETA)
 

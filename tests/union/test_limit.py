@@ -122,9 +122,7 @@ def test_a_release_with_the_plan_of_another_release_chooses_again():
 
 @pytest.mark.jit
 def test_menus_with_too_little_noise_exceed_the_budget():
-    """In the broken variants, rounds spend the whole mu^2 in addition to the histogram, or the histogram has little
-    noise.
-    """
+    """In the broken variants, rounds spend the part of the histogram, or the histogram has little noise."""
     budget = BUDGETS[0]
     menu = menu_of(budget)
     assert total_delta(replace(menu, square=menu.square / (1 - SHARE_OF_CHOICE)), budget) > budget.delta * 1.005
