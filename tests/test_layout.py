@@ -376,7 +376,7 @@ def test_names_are_specific():
 
 
 def test_every_module_has_a_docstring():
-    """An empty docstring, or one of less than five characters, is not enough."""
+    """A docstring must have at least five characters."""
     assert [ident(path) for path in MODULES if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
 
 

@@ -37,7 +37,7 @@ REFUSED = "nothing was read"
 
 @pytest.fixture(scope="module")
 def talk():
-    """Return phrases of 4,000 users, with so many words that votes do not list all candidates."""
+    """Return phrases of 4,000 users, with so many words that releases of n-grams have screening votes."""
     phrases = [" ".join(f"{part}{phrase:02}" for part in "abcd") for phrase in range(40)]
     table = pl.DataFrame({"who": [row // 4 for row in range(16_000)], "what": phrases * 400})
     return read_engine(table, user="who", text="what")

@@ -31,7 +31,7 @@ WALK = NGrams(max_length=4, max_phrases_per_user=12, max_spurious_share=0.1)
 BUDGET = Budget(8.0, 1e-4)
 """A budget at which a thousand users are enough for every part of a walk."""
 WORDS, USERS = 130, 700
-"""The numbers of words and users. There are so many words that votes do not list all candidates."""
+"""The numbers of words and users. There are so many words that releases have screening votes."""
 OWN = 90
 """The number of words that only the first user and at most one other user have. It exceeds the size of a pool."""
 SENTENCES = (12, 60)
