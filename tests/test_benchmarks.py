@@ -152,7 +152,7 @@ def test_results_remain_up_to_date_if_a_sentence_in_a_string_changes(repository)
 
 
 def test_code_that_only_sequences_use_affects_no_other_result(repository):
-    """This is true even though files for sequences are in folders that all mechanisms share."""
+    """Some files for sequences are in folders that all mechanisms share, but other results do not depend on them."""
     repository.commit(**{"src/voxpop/kernels/sequences.py": "STEPS = 1\n"})
     assert repository.reasons() == []
     declared = Benchmark(repository.declared.file, ("some",), ("kernels", "mechanisms/sequences"), 1)

@@ -101,7 +101,7 @@ def test_without_users_the_mean_charge_equals_the_mean_number_of_spurious_grams(
 @pytest.mark.parametrize("rule", RULES, ids=str)
 @pytest.mark.parametrize("held", [([0, 0, 1, 2, 3, 3, 3], []), ([0] * 7 + [1], [3] * 9)], ids=str)
 def test_with_users_the_mean_charge_is_at_least_the_mean_number_of_spurious_grams(held, rule, reference, monkeypatch):
-    """This is true for few and for many candidates with users, at low and at high levels."""
+    """The charges are high enough for few and for many candidates with users, at low and at high levels."""
     set_reference(monkeypatch, reference)
     spurious, charged, _ = means((4, 3), held, rule)
     assert charged >= spurious - 1e-12

@@ -95,7 +95,7 @@ def test_a_level_is_the_number_of_thresholds_reached(weights, seed):
 
 
 def test_the_rule_of_the_plan_is_one_of_the_cutpoints():
-    """Therefore, length 1 and votes with published thresholds release grams by the rule of the plan."""
+    """Length 1 and votes with published thresholds release grams by the rule of the plan, so it must be a cutpoint."""
     vote = ThresholdVote.of(None, RULE, cutpoints_above(1.5, 6.5))
     assert vote.rules[0] == RULE
     assert (np.diff(vote.thresholds) > 0).all()
@@ -155,7 +155,7 @@ def test_estimates_shrink_to_the_mean_of_their_level():
 
 
 def test_levels_with_few_grams_are_pooled():
-    """Such levels are pooled with adjacent levels, so that no mean is computed from few grams."""
+    """Levels with few grams are pooled with adjacent levels, so that no mean is computed from few grams."""
     levels = np.array([1] * (ALIKE - 1) + [2] * (ALIKE - 1) + [3] * 5)
     cells = np.arange(levels.size) * 10
     assert (np.diff(calibrated_cells(cells, levels, 1e9)) == 0).all()

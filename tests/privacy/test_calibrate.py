@@ -117,7 +117,7 @@ def test_the_chosen_sigma_is_optimal_by_the_documented_rule():
 
 
 def test_the_laplace_scale_is_sensitivity_over_epsilon():
-    """This is true for both accountings."""
+    """Joint and published accounting give the same Laplace scale."""
     for accounting in ("joint", "published"):
         found = calibrate(PAPER, novelty(norm=1), noise="laplace", accounting=accounting, sensitivity=1.0)
         assert found.scale == pytest.approx(1 / 3, rel=1e-12)

@@ -126,7 +126,7 @@ def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
     st.lists(MANY, min_size=1, max_size=4),
 )
 def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting, ratio, alpha, sizes):
-    """This is true for any budget, limit, ratio and numbers of released grams."""
+    """The cost is within the charge for any budget, limit, ratio and numbers of released grams."""
     ngrams = vp.papers.DPNE(lengths, limit, weighting=weighting, ratio=ratio, alpha=alpha)
     try:
         plan = ngrams.plan(vp.Budget(epsilon, delta))
@@ -139,7 +139,7 @@ def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting,
 
 @pytest.mark.parametrize("lengths", [33, 64])
 def test_more_than_32_lengths_are_rejected(lengths):
-    """Therefore, the search covers all allowed numbers of lengths."""
+    """The search covers all allowed numbers of lengths, because larger numbers raise an error."""
     with pytest.raises(InputError, match="32"):
         vp.NGrams(lengths)
 

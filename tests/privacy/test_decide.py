@@ -140,7 +140,7 @@ def test_decisions_do_not_depend_on_the_batch():
 
 
 def test_exact_computations_run_one_at_a_time():
-    """This is necessary because constants of mpmath are not thread-safe."""
+    """Exact computations use constants of mpmath, which are not thread-safe."""
     inside, most = [], []
 
     class Watched(SelectionRule):

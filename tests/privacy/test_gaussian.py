@@ -87,6 +87,6 @@ def test_sigma_equals_known_values():
     [(0, 1e-5, 1), (float("nan"), 1e-5, 1), (1, 0, 1), (1, 1, 1), (1, 1e-301, 1), (1, 1e-5, 0), (1e9, 1e-5, 1)],
 )
 def test_sigma_rejects_parameters_out_of_range(epsilon, delta_target, sensitivity):
-    """Such parameters raise a `BudgetError` and do not return NaN."""
+    """Parameters out of range raise a `BudgetError` and do not return NaN."""
     with pytest.raises(BudgetError):
         sigma(epsilon, delta_target, sensitivity)

@@ -76,7 +76,7 @@ def test_no_sequence_of_charges_spends_more_than_the_cap(cap, passes):
 
 
 def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
-    """Such users keep their budget for other passes."""
+    """Users without candidates keep their budget for other passes."""
     charge = IndividualFilter(1.0).charge(WHOLE // 2, 1.001)
     costs = charge.costs(np.array([WHOLE, WHOLE]), np.array([True, False]))
     assert costs.tolist() == [WHOLE // 2, 0]

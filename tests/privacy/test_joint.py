@@ -124,7 +124,7 @@ def test_grouped_numbers_of_items_are_bounded(limit):
 
 
 def test_certified_cases_cover_the_cases_of_the_search():
-    """Therefore, the search never finds a larger delta than the certified bound."""
+    """The search never finds a larger delta than the certified bound."""
     for shape in ("symmetric", "even", "fixed"):
         case = UniqueItems(limit=60, shape=shape, least=60**-0.5 * 0.99, norm=2)
         few, every = sampled_cases(case, 1.0), certified_cases(case, 1.0)

@@ -147,7 +147,7 @@ def test_a_column_without_released_values_has_cover_zero():
 
 
 def test_parents_of_released_joint_values_are_released(table):
-    """This is true even with few users."""
+    """Even with few users, the single values of every released joint value are released."""
     few = table.head(700)
     for seed in range(4):
         found = vp.profile(few, user="customer", joint="pairs", budget=vp.Budget(1, 1e-6), options=QUIET, seed=seed)

@@ -323,7 +323,7 @@ def test_the_factor_in_texts_is_rounded_up(epsilon):
 
 
 def test_the_probability_of_a_second_vote_is_a_percentage():
-    """This is in the report of heavy hitters."""
+    """The report of heavy hitters shows the probability of a second vote as a percentage."""
     page = page_of(release_of([("tea",)], vp.HeavyHitters().plan(BUDGET)))
     assert re.search(r"voted once, with probability [0-9.]+ % a second time", page)
 

@@ -147,7 +147,7 @@ def test_counts_are_bound_to_the_id_of_their_release(results, tmp_path):
 
 
 def test_a_release_of_an_earlier_version_has_no_id(results, tmp_path):
-    """Such a release can be loaded and saved with counts, which are then bound to the whole record."""
+    """A release without an id can be loaded and saved with counts, which are bound to the whole record."""
     words = replace(results[vp.Release][0], id="")
     words.save(tmp_path / "words")
     assert "id" not in json.loads((tmp_path / "words" / "release.json").read_bytes())

@@ -21,7 +21,7 @@ def model(visits):
 
 
 def test_charts_contain_the_results_of_queries(model):
-    """Therefore, the page and the command line agree."""
+    """Charts and queries have the same numbers, so the page and the command line agree."""
     drawn = charts_of(model, END)
     starts = {row["symbol"]: row for row in model.starting().to_dicts()}
     for bar in drawn["starts"]:
@@ -36,7 +36,7 @@ def test_charts_contain_the_results_of_queries(model):
 
 
 def test_the_report_states_whether_only_single_symbols_were_counted(model, symbols_alone, tmp_path):
-    """If so, the page contains a warning, because no released number shows how sequences continue."""
+    """A model of only single symbols has no released number that shows how sequences continue, so the page warns."""
     for name, each in (("contexts", model), ("alone", symbols_alone)):
         each.save(tmp_path / name)
         page = (tmp_path / name / "report.html").read_text()

@@ -79,7 +79,7 @@ def test_a_table_without_rows_has_the_types_of_its_schema(tmp_path, form):
 
 
 def test_a_night_without_users_determines_how_later_nights_are_read(tmp_path):
-    """In this respect, a night without users has the same effect as a night with users."""
+    """A later night must be read in the same way, even if the earlier night had no users."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     series.run(vp.read(table.clear(), user="who", items="what"))
@@ -206,7 +206,7 @@ def test_values_that_are_not_ids_are_rejected(tmp_path, user):
 
 
 def test_parent_folders_of_saved_results_have_the_usual_modes(tmp_path):
-    """Therefore, a team can share these folders."""
+    """A team can share the parent folders of a saved result, because their modes are the usual modes."""
     from voxpop.ledger.runs import keep
 
     (tmp_path / "usual").mkdir()

@@ -18,7 +18,7 @@ _NUMBERS = count()
 
 
 def test_the_number_of_places_is_the_number_of_cores(spark, elsewhere):
-    """This is true for any table and setting, because one additional row must not change the number of places.
+    """The number of places does not depend on the table or settings, because one more row must not change it.
 
     In an order-dependent weighting, the effect of a user depends on the other users in the same place.
     """

@@ -78,7 +78,7 @@ def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """This is true if the caller gives a limit. test_limit.py contains the tests without a given limit."""
+    """Limit and pool are constants if the caller gives a limit. test_limit.py tests the choice of a limit."""
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     assert (plan.last.limit, plan.last.pool) == used
     assert (plan.to_dict()["max_items_per_user"], plan.to_dict()["pool"]) == used

@@ -147,7 +147,7 @@ def test_optimal_selection_never_releases_an_item_with_few_users():
 )
 @settings(max_examples=40, deadline=None)
 def test_the_crude_bound_is_above_the_other_bound(mus, threshold, floor, pool):
-    """Therefore, the crude bound may replace the other bound.
+    """The crude bound may replace the other bound, because it is larger.
 
     The grid is fine enough for every round that its error is below 5 percent.
     """
