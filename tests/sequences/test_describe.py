@@ -36,7 +36,7 @@ def test_charts_contain_the_results_of_queries(model):
 
 
 def test_the_report_states_whether_only_single_symbols_were_counted(model, symbols_alone, tmp_path):
-    """A model of only single symbols has no released number that shows how sequences continue, so the page warns."""
+    """If only single symbols were counted, the page states that no number shows how sequences continue."""
     for name, each in (("contexts", model), ("alone", symbols_alone)):
         each.save(tmp_path / name)
         page = (tmp_path / name / "report.html").read_text()
