@@ -82,7 +82,7 @@ def test_a_fault_of_voxpop_shows_a_traceback(voxpop, monkeypatch, error):
     assert (code, out) == (1, "")
     assert err.startswith("Traceback")
     assert ("broken" in err) == isinstance(error, InternalError)  # Messages of libraries may quote values.
-    assert "This is a fault of voxpop" in err
+    assert "This is a fault in voxpop" in err
 
 
 def test_ctrl_c_is_reported(voxpop, monkeypatch):

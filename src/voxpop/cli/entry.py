@@ -58,7 +58,7 @@ EARLIER_TEXTS = "messages"
 OMITTED = "(omitted, because messages of libraries may quote data)"
 OUT_OF_MEMORY = "Not enough memory. Set a limit, such as --memory 2GiB, to store the rest in work files."
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-_REPORT_FAULT = "This is a fault of voxpop. Check that the lines above contain nothing private, then report them."
+_REPORT_FAULT = "This is a fault in voxpop. Check that the lines above contain nothing private, then report them."
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -369,7 +369,8 @@ def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
 def _exact(weight: int, sigma: float, unit: int, cell: int, words: Uint64s) -> Any:
     """Return the noisy weight plus half a cell, in cells, computed in eighty digits.
 
-    Proof: "Eighty digits are used otherwise, and also for the first and last 2^36 of 2^64 values of the bits."
+    Proof: "Otherwise, and for the first and last 2^36 of 2^64 values of the bits, the number is computed in eighty
+    digits."
     """
     # (2 u + 1) / 2^129 is the middle of the interval that 128 bits determine, and it is never 0 or 1.
     uniform = precise.number(2 * ((int(words[0]) << 64) | int(words[1])) + 1) / precise.number(1 << 129)
