@@ -386,7 +386,7 @@ def root_above(number: int) -> float:
 
 @proved("counts.md#the-choice-of-the-limit")
 def counts_square(proof: CountsProof) -> Any:
-    """Return the mu^2 of counts in eighty digits, for the most expensive limit. It does not depend on the choice.
+    """Return the mu^2 of counts with eighty digits, for the most expensive limit. It does not depend on the choice.
 
     Proof: "the counts are a Gaussian mechanism with the same"
     """

@@ -3,7 +3,7 @@
 One biased coin decides whether an item is released, and the error of its bias is at most 2^-128. A release contains the
 items that passed, but no noisy weights, so noisy weights are never computed. Each item passes with the probability that
 its weight plus noise reaches the threshold. The code compares this probability with 128 uniform bits. A computation in
-doubles decides almost all items. The probability is computed again in eighty digits only if the bits are within a
+doubles decides almost all items. The probability is computed again with eighty digits only if the bits are within a
 proved band around its double. Therefore tails are accurate far beyond the range of noise that is drawn in doubles.
 
 If each user has one item, the optimal rule is known (Desfontaines, Voss, Gipson and Mandayam, 2022). An item of c users
@@ -13,8 +13,8 @@ is released with probability pi(c), with pi(0) = 0 and
 
 No mechanism releases any item with a higher probability. The first branch is the minimum for counts up to the turn. The
 second branch is the minimum for larger counts up to the top. For counts above the top, the probability is 1. Each
-branch has a closed form, which is computed in eighty digits for every distinct count. Therefore small probabilities of
-a release and small probabilities of a miss both have a high relative accuracy.
+branch has a closed form, which is computed with eighty digits for every distinct count. Therefore small probabilities
+of a release and small probabilities of a miss both have a high relative accuracy.
 """
 
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ from voxpop.privacy.secret import TEXT, Source
 def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple[Floats, Floats]:
     """Return the probability that an item is released, and the probability that it is not, for each count.
 
-    Proof: "Both branches have a closed form, which is computed in eighty digits for every distinct count"
+    Proof: "Both branches have a closed form, which is computed with eighty digits for every distinct count"
 
     Args:
         epsilon: The epsilon of the release, more than 0.
@@ -69,7 +69,7 @@ def selection_probability(epsilon: float, delta: float, counts: Int64s) -> tuple
 @lru_cache(maxsize=4096)
 @proved("optimal-selection.md#proof")
 def exact_probability(epsilon: float, delta: float, count: int) -> Any:
-    """Return the probability that an item is released, in eighty digits.
+    """Return the probability that an item is released, with eighty digits.
 
     Proof: "For that item, both outcomes must be (epsilon, delta)-close"
 
@@ -315,7 +315,7 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
 
 @proved("randomness.md#exact-decisions")
 def _decide_exactly(rule: Rule, weight: int, words: Uint64s) -> bool:
-    """Return whether one item is released, computed in eighty digits.
+    """Return whether one item is released, computed with eighty digits.
 
     Proof: "The error of each probability is at most 2^-128"
     """

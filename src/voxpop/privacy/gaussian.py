@@ -136,7 +136,7 @@ def delta(epsilon: float, mu: float) -> float:
 def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the smallest sigma that makes a Gaussian mechanism (epsilon, delta)-private.
 
-    Any error in the result increases privacy, because delta is evaluated again in eighty digits for the returned
+    Any error in the result increases privacy, because delta is evaluated again with eighty digits for the returned
     double.
 
     Args:
@@ -171,7 +171,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
 
 
 def _confirmed(guess: float, epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return `guess`, increased by a few units in the last place until a check in eighty digits succeeds."""
+    """Return `guess`, increased by a few units in the last place until a check with eighty digits succeeds."""
     step = 2.0**-52
     for _ in range(30):
         candidate = guess * (1 + step)

@@ -39,7 +39,7 @@ _MOST_WEIGHT: Final = 1 << 61
 
 @proved("keys.md#users-in-parts")
 def _reached(rate: Fraction, least: int) -> Any:
-    """Return the probability, in eighty digits, that 2 z1 + z2 is at least a number above 0.
+    """Return the probability, with eighty digits, that 2 z1 + z2 is at least a number above 0.
 
     Proof: "W(t) = c q^t / (1 + q) (1 / (1 - q^4) + m)"
     """
@@ -54,7 +54,7 @@ def _reached(rate: Fraction, least: int) -> Any:
 
 @proved("keys.md#users-in-parts")
 def parts_delta(parts: KeyParts) -> Any:
-    """Return the largest probability, in eighty digits, of releasing keys that only one user has.
+    """Return the largest probability, with eighty digits, of releasing keys that only one user has.
 
     Proof: "d = max(W(T - 2), 2 W(T - 1))"
     """

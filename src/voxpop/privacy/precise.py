@@ -1,4 +1,4 @@
-"""Functions in eighty digits, for the few values that doubles cannot compute reliably.
+"""Functions that compute with eighty digits, for the few values that doubles cannot compute reliably.
 
 The mpmath context is separate, so it does not depend on the precision settings of other code.
 """

@@ -367,9 +367,9 @@ def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
 
 @proved("randomness.md#what-integers-and-doubles-change")
 def _exact(weight: int, sigma: float, unit: int, cell: int, words: Uint64s) -> Any:
-    """Return the noisy weight plus half a cell, in cells, computed in eighty digits.
+    """Return the noisy weight plus half a cell, in cells, computed with eighty digits.
 
-    Proof: "Otherwise, and for the first and last 2^36 of 2^64 values of the bits, the number is computed in eighty
+    Proof: "Otherwise, and for the first and last 2^36 of 2^64 values of the bits, the number is computed with eighty
     digits."
     """
     # (2 u + 1) / 2^129 is the middle of the interval that 128 bits determine, and it is never 0 or 1.

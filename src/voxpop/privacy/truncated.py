@@ -37,7 +37,7 @@ _DRAW_BITS: Final = 128
 
 @proved("keys.md#one-number-per-key")
 def _scale_inside(noise: KeyNoise) -> Any:
-    """Return C, the factor that makes all probabilities add up to 1, in eighty digits.
+    """Return C, the factor that makes all probabilities add up to 1, with eighty digits.
 
     Proof: "Every key with n > 0 gets separate noise z on -j, ..., j with p(z) = C e^(-rate |z|) for |z| < j and p(-j) =
     p(j) = end."
@@ -50,7 +50,7 @@ def _scale_inside(noise: KeyNoise) -> Any:
 
 @proved("keys.md#one-number-per-key")
 def key_delta(noise: KeyNoise) -> Any:
-    """Return the delta of one key at an epsilon of `rate`, in eighty digits.
+    """Return the delta of one key at an epsilon of `rate`, with eighty digits.
 
     Proof: "end + max(0, p(j-1) - e^rate end) + max(0, end - e^rate p(j-1))"
     """
@@ -189,7 +189,7 @@ class _NoiseTable:
 def _noise_table(noise: KeyNoise) -> _NoiseTable:
     """Return the probabilities that the noise is at least z, for z from j down to 1 - j, and the bounds of the coin.
 
-    Proof: "The probabilities of the truncated noise are computed in eighty digits, and rounded to whole multiples of
+    Proof: "The probabilities of the truncated noise are computed with eighty digits, and rounded to whole multiples of
     2^-128."
     """
     with precise.ALONE:

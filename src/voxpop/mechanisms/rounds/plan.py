@@ -118,7 +118,7 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
         >>> from voxpop.privacy.weightings.builtin import Weighted
         >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
-    # This compares (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity S on the grid that runs.
+    # This compares (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity S on the grid in use.
     if not 0.0 < sigma < inf or (Fraction(shares.sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         raise InternalError("a round would run with less noise than was charged for")
 

@@ -55,7 +55,7 @@ def simulated(
     """
     if candidates is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    # The probabilities p_0 >= p_1 >= ... that weight 0 reaches each cutpoint, in eighty digits.
+    # The probabilities p_0 >= p_1 >= ... that weight 0 reaches each cutpoint, with eighty digits.
     lowest, *higher = (each.exact(0) for each in rules)
     names = spurious_hits(candidates, lowest, secret, pass_name)
     # Given a hit, a candidate reaches cutpoint i with probability p_i / p_0. All i share one draw
