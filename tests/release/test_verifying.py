@@ -394,7 +394,7 @@ def test_impossible_contents_are_detected(request, tmp_path, source, change):
     except (LookupError, ReleaseError):
         pass  # A report cannot be made for such contents.
     resummed(copy)
-    with pytest.raises(ReleaseError, match=r"was changed after|is not the one that the settings give|has another form"):
+    with pytest.raises(ReleaseError, match=r"was changed after|is not the one that the settings give|malformed"):
         verify(copy)
 
 

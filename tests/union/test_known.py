@@ -599,7 +599,7 @@ def test_the_gate_rejects_another_list():
     gate.open(engine)
     gate.classes()
     other = planned_rounds(Terms(BUDGET.epsilon, BUDGET.delta / 2, novelty=0.1, listed=KnownList(1, "other")), 100)
-    with pytest.raises(InternalError, match="another list"):
+    with pytest.raises(InternalError, match="a different list"):
         gate.choose(other.stated())
 
 

@@ -31,7 +31,7 @@ release.
 4. There are at most 2^33 users, and AES-256 is a pseudorandom permutation.
 
 **Verdicts.** *proved*: the upper bound is at most the claimed delta. *not proved*: the upper bound is larger, which
-does not mean that the claim is false. *refused*: the certificate has another form or does not meet a condition of its
+does not mean that the claim is false. *refused*: the certificate is malformed or does not meet a condition of its
 proof.
 """
 
@@ -74,7 +74,7 @@ def prove(value: Any) -> Result:
     """Bound the delta of a certificate, which is given as a JSON object.
 
     Raises:
-        CertificateError: The certificate has another form or does not meet a condition of its proof.
+        CertificateError: The certificate is malformed or does not meet a condition of its proof.
     """
     frame = schema.certificate(value)
     epsilon, delta, numbers = frame.claim.epsilon, frame.claim.delta, frame.numbers

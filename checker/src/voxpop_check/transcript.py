@@ -202,8 +202,8 @@ def steps_of(numbers: Any, lengths: dict[str, Any]) -> tuple[int, int]:
         released = classes_of(numbers.usual, first, released, numbers.epsilon * Fraction(lengths["part"]))
         longest, first = first[len(released) - 1], first[: len(released)]
         require(lengths.get("longest") == longest, "the length of sequences does not follow from the released lengths")
-    # Twice the mean number of steps of each class. The mean is half of the shortest and longest, plus the end unless it
-    # is cut.
+    # Twice the mean number of steps of each class. The mean is half the sum of the shortest and the longest length,
+    # plus the end mark unless sequences are cut.
     means = [*(low + high + 1 for low, high in pairwise(first)), 2 * longest]
     counted = [sum(n * min(mean, 2 * k) for n, mean in zip(released, means, strict=True)) for k in range(longest + 1)]
     enough = [k for k in range(1, longest + 1) if counted[k] >= numbers.least * counted[-1] > 0]

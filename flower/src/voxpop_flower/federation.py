@@ -85,9 +85,9 @@ class Domain:
             self._each += len(symbols) ** (size - known)
         if len(self) > MOST_SUMS:
             raise InputError(
-                f"round {trie.rounds + 1} has {len(self):,} prefixes that may grow, {self._each:,} for each that is "
-                f"alive, and at most {MOST_SUMS:,} can be added up in secret, which is {MOST_SUMS // self._each:,} "
-                "living prefixes. Use a smaller `unit`, fewer `symbols`, or a smaller epsilon."
+                f"round {trie.rounds + 1} has {len(self):,} sums, {self._each:,} for each living prefix, but secure "
+                f"aggregation supports at most {MOST_SUMS:,} sums, which is {MOST_SUMS // self._each:,} living "
+                "prefixes. Use a smaller `unit`, fewer `symbols`, or a smaller epsilon."
             )
 
     def __len__(self) -> int:
@@ -250,8 +250,8 @@ def next_trie(
 
     Args:
         trie: The trie before the round.
-        asked: The numbers of the queried nodes.
-        answers: Pairs of the number of a node and its answer.
+        asked: The ids of the queried nodes.
+        answers: Pairs of a node id and the answer of the node.
         rules: The public rules.
     """
     waiting = dict.fromkeys(asked, "did not answer in time")

@@ -132,7 +132,7 @@ class Member:
 
     Attributes:
         session: The name of the run and the round. Keys and masks differ between sessions.
-        number: The number of the node.
+        number: The id of the node.
         secrets: The key of its masks, the key of its letters, and the seed of its mask.
         peers: Two public keys of each node, including this node.
         letters: Encrypted messages of the other nodes, with two shares each.
@@ -257,8 +257,8 @@ def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: st
     Args:
         secret: The secret key of the node's masks.
         public: The public key of the other node.
-        number: The number of the node.
-        other: The number of the other node.
+        number: The id of the node.
+        other: The id of the other node.
         session: The name of the run and the round.
         length: The length of the vector.
     """

@@ -208,7 +208,7 @@ def _asked(run: Kept, told: Mapping[str, Any], settings: Settings) -> tuple[Trie
 
     Raises:
         BudgetError: The votes exceed the budget.
-        InputError: An earlier round had another ballot or another trie.
+        InputError: An earlier round had a different ballot or trie.
     """
     trie, ballot = read_trie(str(told["trie"])), [float(each) for each in told["ballot"]]
     if trie.rounds != int(told["number"]):

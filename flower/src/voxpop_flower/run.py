@@ -86,7 +86,7 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
         raise InputError(f"`secure` must be true or false, got {type(secure).__name__}.")
     if secure and nodes < LEAST_NODES:
         raise InputError(
-            f"sums of {nodes} nodes cannot be added up in secret. `nodes` must be at least {LEAST_NODES}. Otherwise "
+            f"secure aggregation does not support {nodes} nodes. `nodes` must be at least {LEAST_NODES}. Otherwise "
             "set `secure` to false, so that the server receives the sums of each node."
         )
     mechanism = HeavyHitters(**{FIELDS[name]: config[name] for name in FIELDS if name in config})

@@ -113,7 +113,7 @@ CHOICES = {
         )
     },
 }
-"""The fields of mechanisms that have another type on the command line."""
+"""The fields of mechanisms that have a different type on the command line."""
 WRITTEN = {"profile", "keys", "count", "top"}
 """The mechanisms that have a function in this file. The other commands follow from the registry and `EXAMPLES`."""
 EXAMPLES = {

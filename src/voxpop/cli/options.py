@@ -363,7 +363,7 @@ def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
 
     Args:
         mechanism: The public configuration class.
-        choices: The types of fields that have another type on the command line, by name.
+        choices: The types of fields that have a different type on the command line, by name.
     """
     columns = []
     for each in fields(mechanism):

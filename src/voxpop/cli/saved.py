@@ -157,7 +157,7 @@ def explain(
     Example: `voxpop explain words Apt-Get`
     """
     if table != given.TableArguments() and data is None:
-        raise InputError("Options of a table apply to private data. Add --data FILE, or remove them.")
+        raise InputError("Options for reading a table apply only to private data. Add --data FILE, or remove them.")
     release = RELEASE.load(folder)
     corpus = None if data is None else releasing.reader(data, table, run)()
     several = release.keys is not None and len(release.keys.columns) > 1

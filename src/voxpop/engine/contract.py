@@ -262,8 +262,9 @@ class TreeWalk(Protocol):
             depth: The current length of the contexts. The symbol `depth + 1` positions before the step selects the new
                 node.
             keys: int64, the distinct keys `node * width + symbol`. The symbol `width - 1` precedes every sequence.
-            longer: int32 by key, the number of the new node.
-            others: int32 by old node, the new node of steps without a key, or -1 if these steps are not counted.
+            longer: int32 by key, the index of the new node.
+            others: int32 by old node, the index of the new node of steps without a key, or -1 if these steps are not
+                counted.
         """
 
 

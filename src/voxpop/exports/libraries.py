@@ -185,8 +185,8 @@ def to_subword_tokenizer(
 ) -> "Tokenizer":
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
-    The tokenizer depends only on these, so it has the guarantee `counts.total` and costs no budget. It folds texts to
-    NFC and lower case if the tokenizer of the release did so.
+    The tokenizer depends only on these, so it has the guarantee `counts.total` and costs no budget. It normalizes
+    texts to NFC and lower case if the tokenizer of the release did so.
 
     Args:
         counts: The counts of a release of words.
@@ -196,7 +196,7 @@ def to_subword_tokenizer(
         unknown: The token for letters that occur in no released word. The model "bpe" does not use it.
 
     Raises:
-        InputError: If the model has another name, `unknown` is a released word, or the library is not installed.
+        InputError: If the model is unknown, `unknown` is a released word, or the library is not installed.
     """
     check_choice("model", model, SUBWORDS)
     check_whole("size", size, _LARGEST, "the largest number of subwords", _LEAST)
@@ -219,7 +219,7 @@ def to_subword_tokenizer(
 
 
 def _folding(reading: str, *, addresses: bool = False) -> list[Any]:
-    """Return the normalizers that fold texts as a tokenizer of `voxpop.read` does.
+    """Return the normalizers that convert texts to NFC and lower case, as a tokenizer of `voxpop.read` does.
 
     Args:
         reading: The name of the tokenizer.

@@ -96,7 +96,7 @@ def to_sql(
 
     Raises:
         InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect. A key does
-            not fit if the dialect cuts it, or compares strings by other rules than their bytes, because then rows with
+            not fit if the dialect cuts it, or does not compare strings by their bytes, because then rows with
             other keys would remain.
     """
     sqlglot = required("sqlglot", "SQL", "sqlglot")
@@ -259,5 +259,5 @@ def _check_round_trip(text: str, dialect: str, values: Sequence[str], names: Seq
     same = found == wanted and set(names) <= set(read[TokenType.IDENTIFIER])
     if TEMPLATE.search(text) or (values and not same):
         raise InputError(
-            f"these keys cannot be written safely as such SQL of {dialect}. Write another form, Parquet or Arrow."
+            f"these keys cannot be written safely in this form of SQL for {dialect}. Write Parquet or Arrow."
         )

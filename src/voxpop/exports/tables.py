@@ -44,8 +44,8 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
         A table of the same kind, with its rows in the same order.
 
     Raises:
-        ColumnError: If a column is missing or has another type.
-        InputError: If the table is of another kind, or the columns are unknown.
+        ColumnError: If a column is missing or has the wrong type.
+        InputError: If the table has an unsupported type, or the columns are unknown.
 
     Example:
         >>> import polars as pl
@@ -77,8 +77,8 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
         A table of the same kind with all rows.
 
     Raises:
-        ColumnError: If a column is missing or has another type.
-        InputError: If `other` is a released key or has another type, or the table is of another kind.
+        ColumnError: If a column is missing or has the wrong type.
+        InputError: If `other` is a released key or has the wrong type, or the table has an unsupported type.
     """
     names, library = key_names(release, columns), _library_of(table)
     others = _others(release, names, other)
@@ -188,7 +188,7 @@ def released_rows(release: Release, keys: Sequence[Any], names: Sequence[str]) -
         A pyarrow array of booleans, which is false for null.
 
     Raises:
-        ColumnError: If the keys have another type.
+        ColumnError: If the keys have the wrong type.
     """
     plain = [joined(each) for each in keys]
     kind = plain[0].type

@@ -429,8 +429,8 @@ class Ledger:
                 so a wrong folder or a misspelled name does not create a new budget.
 
         Raises:
-            LedgerError: The data set has another budget, its existence contradicts `create`, the file existed before
-                and is now missing, or the file cannot be read or written.
+            LedgerError: The data set has a different budget, its existence contradicts `create`, the file existed
+                before and is now missing, or the file cannot be read or written.
         """
         if not isinstance(budget, Budget):
             raise InputError(f"a data set needs a budget, such as voxpop.Budget(8, 1e-6); got {type(budget).__name__}.")

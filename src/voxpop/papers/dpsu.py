@@ -85,7 +85,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
     @property
     def promise(self) -> MinUsersBound | None:
-        """The promise about items of few users, or None if there is no promise."""
+        """The promise about items with few users, or None if there is no promise."""
         return promise_of(self.min_users)
 
     @property
@@ -110,7 +110,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
 
 
 def plan_round(union: SetUnion, budget: Budget, promise: MinUsersBound | None) -> "OnePlan":
-    """Plan the noise and the threshold of the round, including a promise about items of few users if there is one."""
+    """Plan the noise and the threshold of the round, including a promise about items with few users if there is one."""
     rule, limit = union.rule, union.max_items_per_user
     # The grid is chosen first, because the sensitivity depends on the grid, and the noise depends on the sensitivity.
     setting = RuleSetting(limit, rule.norm, rule.bits(_rough_cutoff(rule, limit, budget, promise)))
@@ -134,7 +134,7 @@ def plan_round(union: SetUnion, budget: Budget, promise: MinUsersBound | None) -
 
 
 def _threshold(rule: WeightingRule, scale: Scale, setting: RuleSetting, promise: MinUsersBound | None) -> float:
-    """Return the threshold that novel items require, or the bound for items of few users."""
+    """Return the threshold that novel items require, or the bound for items with few users."""
     if promise is None:
         return scale.threshold
     # Use one unit more than rounding up requires, because the promise is checked again with the numbers that are used.

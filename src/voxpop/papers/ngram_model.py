@@ -189,7 +189,7 @@ class GramModel:
     Attributes:
         alphabet: The symbols, in the order of their bytes.
         tree: The released grams.
-        plan: The plan that ran.
+        plan: The plan of the release.
         guarantee: The guarantee of the release.
     """
 

@@ -52,7 +52,7 @@ class OptimalSelection(Mechanism["Corpus", "Release"]):
 
     @property
     def promise(self) -> MinUsersBound | None:
-        """The promise about items of few users, or None if there is no promise."""
+        """The promise about items with few users, or None if there is no promise."""
         return promise_of(self.min_users)
 
     def plan(self, budget: Budget) -> "OnePlan":

@@ -153,7 +153,7 @@ class Printed:
         return str(self)
 
     def _repr_html_(self) -> str:
-        """Return the text that `print` shows as HTML for a notebook, with scroll bars for wide tables."""
+        """Return HTML for a notebook, with the text that `print` shows and scroll bars for wide tables."""
         return f'<pre style="overflow-x:auto;white-space:pre;font-family:monospace">{escape(str(self))}</pre>'
 
 

@@ -170,7 +170,7 @@ def spend_of(certificate: Certificate) -> Expense | None:
         slack = numerical_slack(epsilon) + _later_slack(proof.later, certificate.claim)
         return gaussian_spend([pair], slack, _rest(proof.later))
     if isinstance(proof, CountsProof):
-        # Use the largest mu of the menu instead of the mu of the limit that ran, because the charge must not depend on
+        # Use the largest mu of the menu instead of the mu of the chosen limit, because the charge must not depend on
         # the choice.
         mu = max(root_above(max(1, sum(each.limits))) / each.sigma for each in proof.menu)
         square = proof.classes_sigma**-2 if proof.classes_sigma else 0.0

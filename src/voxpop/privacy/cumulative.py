@@ -295,7 +295,7 @@ class _Grid:
         G is the expectation of the later value, as a function of the cumulative score before a round's noise.
 
         Args:
-            number: The number of the round.
+            number: The index of the round, starting at 0.
             later: The expectation if the item is undecided, by distribution and cumulative score after the round.
         """
         rounds, spread = self._rounds, self._rounds.spreads[number]

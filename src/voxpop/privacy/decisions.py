@@ -477,7 +477,7 @@ class GumbelNoise(Opening):
 
 @proved("randomness.md#independent-draws")
 def draws_of(secret: Source, purpose: str, names: Int64s, texts: Texts | None) -> Uint64s:
-    """Return the bits of items, uint64 (items, 2).
+    """Return 128 random bits for each item, as uint64 (items, 2).
 
     Proof: "A single word is identified by its bytes, a longer gram by the ranks of its two parts among earlier released
     grams"

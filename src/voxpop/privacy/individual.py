@@ -97,7 +97,7 @@ class Charge:
         wish = np.int64(self.cost)
         if self.rates is not None:
             if runs is None and self.by_runs:
-                raise InternalError("a pass with rates was paid without runs")
+                raise InternalError("a pass with several rates was charged without the lengths of runs")
             rates = np.array(self.rates, np.int64)
             part = rates[0] if runs is None else rates[np.minimum(runs, rates.size - 1)]
             # left < 2^41 and part <= 2^20, so products are below 2^61. A charge is at most 16 times the cost, so bounds

@@ -155,7 +155,7 @@ class PartNumbers(Opening):
             raise InternalError("keys would be drawn without their bytes")
         if weights.max(initial=0) >= _MOST_WEIGHT:
             raise InputError(
-                "a key has more than a billion users of one key each, which one number cannot contain. Give "
+                "more than a billion users have the same key and no other key, which is too many to count. Give "
                 "`max_keys_per_user`."
             )
         one = self._noisy(weights >> PART_BITS, 1, texts)

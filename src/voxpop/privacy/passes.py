@@ -19,7 +19,7 @@ _NEIGHBOURS = "one user added or removed"
 @final
 @dataclass(frozen=True, slots=True)
 class Claim(Stated):
-    """The promise to every user.
+    """The guarantee that a certificate claims for every user.
 
     Attributes:
         epsilon: The epsilon of the guarantee.
@@ -291,10 +291,10 @@ class CountsProof(Stated):
     """Counts of public grams, with limits that may be chosen privately (docs/privacy/counts.md).
 
     Attributes:
-        menu: The possible counts, one of which runs.
+        menu: The possible counts, one of which is released.
         classes_sigma: The standard deviation of the noise on the number of users in a class, or 0 if there is no
             choice.
-        chosen: After a release, the position of the counts that ran in the menu.
+        chosen: After a release, the index in the menu of the counts that were released.
         known: The public list of items that are also counted; None without a list.
     """
 
@@ -415,7 +415,7 @@ class KeysProof(Stated):
         rounds: The last entry, which consists of adaptive rounds and the counts that follow, or None if there is no
             such entry.
         parts: The entry for users in parts, which follows the menu, or None if there is no such entry.
-        chosen: After a release, the position of the entry that ran.
+        chosen: After a release, the index of the entry that was used.
     """
 
     edges: tuple[int, ...]
@@ -458,8 +458,8 @@ class Certificate(Stated):
     """All numbers on which one guarantee is based.
 
     Attributes:
-        claim: The promise.
-        proof: The numbers that imply the promise. The class of this object identifies the proof.
+        claim: The guarantee that is claimed.
+        proof: The numbers that imply this guarantee. The class of this object identifies the proof.
     """
 
     claim: Claim

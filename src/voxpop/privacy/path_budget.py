@@ -55,11 +55,11 @@ class Share:
 
 @dataclass(slots=True)
 class PathBudget:
-    """The shares of all nodes of a tree. Nodes with the same history of shares have the same number.
+    """The shares of all nodes of a tree. Nodes with the same history of shares have the same index.
 
     Attributes:
         limits: The public numbers of the tree.
-        shares: The shares by number. Number 0 is the share of a path without nodes, above the root.
+        shares: The distinct shares. Index 0 is the share of a path without nodes, above the root.
 
     Example:
         >>> paths = PathBudget(Limits(Fraction(1), alphabet=3, max_length=5, max_gram=5))
@@ -75,9 +75,13 @@ class PathBudget:
 
     @proved("sequences.md#proof-for-contexts")
     def spend(self, above: int, part: Fraction) -> int:
-        """Return the number of a child's share, which is a part of the remaining budget on its path.
+        """Register the share of a child node, and return its index in `shares`.
 
         Proof: "On a path of nodes, shares add up to at most 1 - s1 - s2, because each is a part of the rest."
+
+        Args:
+            above: The index of the parent's share.
+            part: The fraction of the remaining budget of the parent's path that the child spends.
         """
         if (above, part) not in self._numbers:
             before = self.shares[above].after
@@ -237,7 +241,7 @@ class ContextNoise(Opening):
 
     Attributes:
         paths: The shares of all contexts.
-        shares: int64 by context, the number of the context's share in `paths`.
+        shares: int64 by context, the index of the context's share in `paths`.
         first: The number of contexts in all levels above. Contexts are numbered across levels.
         secret: The source of the noise.
     """

@@ -340,7 +340,7 @@ def with_record(
     """Return a plan with the record of a release.
 
     Args:
-        plan: The plan that ran.
+        plan: The plan of the release.
         gate: The gate of the release, which provides the certificate and the transcript, or None.
         passed: The transcript of a saved release, or None. The certificate of a saved release is compared separately.
         ran: The values of fields that the class of the plan lists in `_recorded`.

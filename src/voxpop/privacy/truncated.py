@@ -120,7 +120,7 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
         # Compute E[delta(epsilon - L)] over the losses L of randomised responses, which dominate pure releases.
         losses = [float(each) for each in (proof.choosing, proof.rest) if each > 0]
         if sum(losses) >= claim.epsilon:
-            raise InternalError("the parts of epsilon exceed it")
+            raise InternalError("the choice and the other rows leave no epsilon for the rounds")
         mean = 0.0
         for signs in product((1.0, -1.0), repeat=len(losses)):
             chance, epsilon = 1.0, claim.epsilon
@@ -142,7 +142,7 @@ def _of_numbers(proof: KeysProof, noise: KeyNoise, claim: Claim) -> float:
     if not (in_range and 0.0 <= noise.end < 0.5 and 0.0 <= noise.coin <= 1.0):
         raise InternalError("a certificate of keys has noise to which its proof does not apply")
     if proof.choosing + proof.rest + noise.limit * noise.rate > Fraction(claim.epsilon):
-        raise InternalError("the parts of epsilon exceed it")
+        raise InternalError("the parts of epsilon add up to more than epsilon")
     delta = nextafter(float(noise.limit * key_delta(noise)), 1.0)
     # `walk_slack` assumes fewer than 2^7 comparisons with thresholds per pass, but a table has 4 j thresholds.
     return delta + walk_slack(claim.epsilon, 1 + noise.reach // 16)
@@ -157,7 +157,7 @@ def _of_parts(proof: KeysProof, parts: KeyParts, claim: Claim) -> float:
     if not (parts.rate > 0 and parts.threshold >= LEAST_THRESHOLD and 0 < parts.sizing < 2 * parts.rate):
         raise InternalError("a certificate of keys has parts to which its proof does not apply")
     if proof.choosing + proof.rest + 2 * parts.rate > Fraction(claim.epsilon):
-        raise InternalError("the parts of epsilon exceed it")
+        raise InternalError("the parts of epsilon add up to more than epsilon")
     return nextafter(float(parts_delta(parts)), 1.0)
 
 

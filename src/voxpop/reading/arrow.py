@@ -112,7 +112,7 @@ def check_width(count: int, what: str) -> None:
 
     Args:
         count: The number of distinct objects.
-        what: The name of the objects, in the plural.
+        what: The plural noun for the objects.
 
     Raises:
         InputError: If there are more than 2^31 objects.

@@ -206,7 +206,7 @@ def text_column(texts: pa.Array, where: str) -> pa.Array:
     """Return a text column as large_string.
 
     Raises:
-        ColumnError: If the column has another type.
+        ColumnError: If the column has the wrong type.
     """
     if pa.types.is_dictionary(texts.type):
         with withheld(f"{where}: the dictionary of the texts is damaged"):

@@ -156,7 +156,7 @@ def _with_plain_types(reader: Any, request: Request) -> Any:
     """Return a reader that converts numbers of any precision to strings, as drivers without types do.
 
     Raises:
-        ColumnError: If a requested column has another type that Arrow only wraps. The message contains the required
+        ColumnError: If a requested column has any other type that Arrow only wraps. The message contains the required
             cast.
     """
     schema, wanted = reader.schema, [name for name in request.names if reader.schema.get_field_index(name) >= 0]

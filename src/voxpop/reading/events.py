@@ -74,7 +74,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int, kind: str | No
 
     Raises:
         SourceError: If an event has no time, or an invalid spelling.
-        ColumnError: If the column has another type.
+        ColumnError: If the column has the wrong type.
     """
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -122,7 +122,7 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int, kind: str | None
     """Return spellings of times as integers or as timestamps.
 
     Raises:
-        SourceError: If a row has another kind. The message contains the number of the row but not the value.
+        SourceError: If a row has a different kind. The message contains the row number but not the value.
     """
     row = 0
     if kind is not None:

@@ -75,14 +75,14 @@ def file_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
     """Yield the requested columns of one file. The suffix of the file determines its format.
 
     Raises:
-        InputError: If the request describes CSV but the file has another format.
+        InputError: If the request describes CSV but the file is not a CSV file.
         SourceError: If the file cannot be read. The message quotes no data.
         ColumnError: If a column is missing.
     """
     suffix = suffix_of(path)
     if request.csv.given:
         if suffix in INSTEAD or READERS.get(suffix, _csv_batches) not in (_csv_batches, _text_batches):
-            raise InputError(f"csv= describes CSV files, and {path.name} has another format. Remove it.")
+            raise InputError(f"csv= describes CSV files, but {path.name} is not a CSV file. Remove csv=.")
         suffix = ".csv"
     check_readable(path, suffix)
     if suffix != TEXT_FILE and suffix not in SELF_DESCRIBING:
@@ -482,4 +482,4 @@ def _reason(error: BaseException, row: str) -> str:
         return "this user may not read it."
     if "CSV" in text:
         return f"{place}cannot be split into columns. {QUOTES}"
-    return f"{place}it is truncated, damaged, or of another type than its name indicates. Copy or write the file again."
+    return f"{place}it is truncated or damaged, or its name does not match its format. Copy or write the file again."

@@ -398,7 +398,7 @@ class Keys:
         try:
             return pc.unique(self.spell([joined(each) for each in self.table(items).columns]))
         except ArithmeticError:  # raised for decimals, and for numbers that are out of range
-            raise ValueError("a value of another type than its column") from None
+            raise ValueError("a value whose type differs from the type of its column") from None
 
     def table(self, items: pa.Array) -> pa.Table:
         """Return the columns of items.
@@ -462,7 +462,7 @@ def split_texts(items: pa.Array, count: int) -> list[pa.Array]:
     """Return the columns of strings that `joined_texts` joined.
 
     Raises:
-        ValueError: If another number of columns was joined.
+        ValueError: If a different number of columns was joined.
     """
     if not pc.any(pc.match_substring(items, "\\")).as_py():  # nothing is escaped
         parts = pc.split_pattern(items, "|")

@@ -53,7 +53,7 @@ def remote_batches(address: str, request: Request) -> Batches:
     if is_csv and request.csv.encoding not in (None, UTF8):
         raise InputError("CSV behind an address must be UTF-8. Download the file to read another encoding.")
     if request.csv.given and not is_csv:
-        raise InputError("csv= describes CSV files, and the address has another suffix. Remove it.")
+        raise InputError("csv= describes CSV files, but the address has no suffix of a CSV file. Remove csv=.")
     if not is_csv and not plain.endswith((".jsonl", ".ndjson")) and not name.endswith((".parquet", "/")):
         raise SourceError(
             "the address does not end in .parquet, .csv, .tsv, .jsonl or .ndjson, so its format is unknown. Read it "

@@ -38,7 +38,7 @@ class Shape:
         """Return a batch with plain values of these types.
 
         Raises:
-            ColumnError: If a column has another type, or ids are of another family.
+            ColumnError: If a column has the wrong type, or ids have a different type family.
             SourceError: If a value does not fit the type that the caller declares.
         """
         names = batch.schema.names
@@ -115,14 +115,14 @@ def unite(
         declared: The columns that the caller declares, by name.
 
     Raises:
-        ColumnError: If a file has other columns, or a column has two types.
+        ColumnError: If a file has different columns, or a column has two types.
     """
     whole: dict[str, pa.DataType] = {}
     for where, columns in schemas:
         if list(whole or columns) != list(columns):
             raise ColumnError(
-                f"{where} has other columns than the files before it. All files must have the same columns in the same "
-                "order, so that no file changes the columns of other files. Write all files with the same columns."
+                f"{where} has different columns from the files before it. All files must have the same columns in the "
+                "same order, so that no file changes the columns of other files. Write all files with the same columns."
             )
         for name, kind in columns.items():
             one, other = kind_of_values(whole.get(name, kind)), kind_of_values(kind)

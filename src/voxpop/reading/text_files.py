@@ -117,8 +117,8 @@ class CSV:
             doubled.
 
     Raises:
-        InputError: If the delimiter is not a single character, Python does not support the encoding, or quote or escape
-            is another character.
+        InputError: If the delimiter is not a single character, Python does not support the encoding, or `quote` or
+            `escape` has a value that is not listed above.
 
     Example:
         >>> import voxpop as vp
@@ -306,8 +306,7 @@ def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -
         where: The file, for messages.
 
     Raises:
-        SourceError: If a line is not a JSON object, or a value does not fit. The message contains the number of the
-            row.
+        SourceError: If a line is not a JSON object, or a value does not fit. The message contains the row number.
         ColumnError: If the first block of lines has no value in a column.
     """
     first, left = 0, b""
@@ -417,7 +416,7 @@ def _frame(data: bytes, columns: Sequence[Column], lists: bool) -> "tuple[pl.Dat
 
 
 def _array(series: Any, column: Column, where: str, first: int) -> pa.Array:
-    """Return strings, or lists of strings, as an array of the column's undeclared type."""
+    """Return strings, or lists of strings, as an array of `column.undeclared_type`."""
     texts = series.to_arrow()
     if column.lists is False:
         return typed(texts, column, where, first)

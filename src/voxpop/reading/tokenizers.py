@@ -132,7 +132,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
     if len(lists) != len(texts):
         raise InputError(f"the tokenizer must return {wanted}: {len(texts)} lists, got {len(lists)}.")
     if not all(isinstance(token, str) for tokens in lists for token in tokens):
-        raise InputError(f"the tokenizer must return {wanted}; some tokens are of another type.")
+        raise InputError(f"the tokenizer must return {wanted}; some tokens have a different type.")
     try:
         return pa.array(lists, pa.large_list(pa.large_string()))
     except (UnicodeEncodeError, pa.ArrowException):

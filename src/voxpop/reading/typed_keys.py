@@ -103,14 +103,14 @@ class TypedKeys:
 
     @cached_property
     def sets(self) -> tuple[tuple[str, ...], ...]:
-        """The columns of each set, by its number."""
+        """The columns of each set, by the index of the set."""
         if self.alone:
             return self.joint
         return (*((each.name,) for each in self.columns), *self.joint)
 
     @cached_property
     def names(self) -> dict[str, int]:
-        """The number of each column."""
+        """The index of each column."""
         return {each.name: number for number, each in enumerate(self.columns)}
 
     @cached_property
@@ -231,7 +231,7 @@ class TypedKeys:
 
 
 def column_numbers(tokens: pa.LargeStringArray, columns: int) -> Int32s:
-    """Return the number of the column of each token, or -1 for joint tokens."""
+    """Return the index of the column of each token, or -1 for joint tokens."""
     numbers = numbers_of(pc.list_element(pc.split_pattern(tokens, "|", max_splits=1), 0).cast(pa.int32()))
     return np.where(numbers < columns, numbers, -1).astype(np.int32)
 

@@ -6,8 +6,8 @@ could change the spelling or order of other users' rows. Only this module implem
 * A source with declared types (Parquet, Arrow, databases with typed columns, dtypes of pandas and polars) keeps them.
 * All other sources (CSV, JSON lines, Python objects, cursors of Python's DB-API, object columns of pandas) are read as
   strings. `spelling_of` converts a value to a string, and its result depends only on this value.
-* `types=` declares further types. A value that does not fit raises an error that contains the number of the row but
-  never the value.
+* `types=` declares further types. A value that does not fit raises an error that contains the row number but never
+  the value.
 
 `docs/guides/types.md` describes the rule for users, and lists the source of types for every input.
 """
@@ -123,7 +123,7 @@ def check_declared(columns: Sequence[Column], kinds: Iterable[pa.DataType]) -> N
 
 
 def array_of_objects(values: Iterable[Any], column: Column, where: str, first: int) -> pa.Array:
-    """Return Python values as an array of the column's undeclared type.
+    """Return Python values as an array of the type that the column has in a source without declared types.
 
     Args:
         values: One value for each row.
@@ -132,7 +132,7 @@ def array_of_objects(values: Iterable[Any], column: Column, where: str, first: i
         first: The number of earlier rows.
 
     Raises:
-        SourceError: If a value does not fit. The message contains the number of the row but not the value.
+        SourceError: If a value does not fit. The message contains the row number but not the value.
     """
     rows = list(values)
     if column.lists is False:
@@ -182,7 +182,7 @@ def _value_of(row: Mapping[Any, Any], name: str, missing: Any = None) -> Any:
 def typed_lists(
     texts: pa.Array, sizes: Int64s, missing: pa.BooleanArray, column: Column, where: str, first: int
 ) -> pa.Array:
-    """Return lists of strings with these sizes as an array of the column's undeclared type.
+    """Return lists of strings with these sizes as an array of `column.undeclared_type`.
 
     Args:
         texts: The spellings of the elements of all rows, or nulls.
@@ -208,7 +208,7 @@ def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s 
         rows: The row of each text, counted from `first`. By default, there is one text in each row.
 
     Raises:
-        SourceError: If a value does not fit. The message contains the number of the row but not the value.
+        SourceError: If a value does not fit. The message contains the row number but not the value.
     """
     kind = column.declared
     if kind is None or pa.types.is_string(kind):

@@ -35,7 +35,7 @@ def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
             processor's cache is faster than building one table of all rows.
 
     Returns:
-        codes: int32, the number of the user of each row.
+        codes: int32, the index of the user of each row.
         keys: uint64 by user: the integer itself, or a fixed hash of the string's bytes. Two users with the same key
             would share only their random draws, which the proof allows.
         users: the users themselves, in the order of their codes.

@@ -59,7 +59,7 @@ class ReadOptions:
             With "drop", a user that is spelled like a missing value, such as NULL, nan or N/A, also counts as missing.
 
     Raises:
-        InputError: If `missing_users` has another value.
+        InputError: If `missing_users` has any other value.
 
     Example:
         >>> import voxpop as vp
@@ -231,5 +231,5 @@ def _column_names(what: str, given: Any) -> list[str]:
     some = given if isinstance(given, list | tuple) else [given]
     names = [str(name) for name in some if isinstance(name, str | int)]  # pandas numbers columns without names
     if not names or len(names) < len(some) or len(set(names)) < len(names):
-        raise InputError(f"{what}= must be the name of a column, or a list of several different ones.")
+        raise InputError(f"{what}= must be the name of a column, or a list of distinct names of columns.")
     return names

@@ -430,7 +430,7 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
         path: The path of the file.
 
     Raises:
-        InputError: If the file has another suffix, or matplotlib is not installed.
+        InputError: If the file has an unknown suffix, or matplotlib is not installed.
     """
     kind = Path(path).suffix.lower()
     if kind not in (".png", ".svg"):

@@ -78,7 +78,7 @@ class KnownItems:
         """Return the list for any value that `known` may have.
 
         Raises:
-            InputError: The list is of another type, or empty.
+            InputError: The list has the wrong type, or is empty.
             SourceError: The file cannot be read.
         """
         if isinstance(given, KnownItems):
@@ -173,7 +173,7 @@ class KnownItems:
             return False
         if {*self.names} != {*keys.names}:
             raise InputError(
-                "`known` has some of the columns of the items, and others. Give a table with exactly the columns "
+                "`known` has some columns of the items, but not exactly these columns. Give a table with the columns "
                 f"{', '.join(keys.names[:20])}."
             )
         return self.names != tuple(keys.names)
@@ -253,7 +253,7 @@ class KnownColumns:
                 each._spelled(each.given, keys.keys_of(keys.names[name]))
             except ValueError:
                 raise InputError(
-                    f'the list of "{name}" has values of another type than the column. Give values of this type.'
+                    f'the list of "{name}" has values that do not have the column type. Give values of this type.'
                 ) from None
         digest = sha256(json.dumps([[name, each.fingerprint] for name, each in lists.items()]).encode())
         sizes = {name: each.size for name, each in lists.items()}

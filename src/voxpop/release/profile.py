@@ -108,7 +108,7 @@ class Profile(Result):
 
     Attributes:
         keys: The columns and combinations.
-        table: A pyarrow table with the columns `set` (int32, the number of the column or combination) and `item`
+        table: A pyarrow table with the columns `set` (int32, the index of the column or combination) and `item`
             (large_string, as a release spells it). With public lists, it also has the column `known` (bool, whether the
             value was on the list of its column). With counts, it also has the column `users` (int64).
         cover: The cover of each column. Without counts, there is no cover.
@@ -196,7 +196,7 @@ class Profile(Result):
             most: The maximum number of bars.
 
         Raises:
-            InputError: There are no such counts, the path has another suffix, or matplotlib is not installed.
+            InputError: There are no such counts, the path has an unknown suffix, or matplotlib is not installed.
         """
         table = self.counts(*names)
         numbers = (table[each].to_pylist() for each in table.column_names[-3:])

@@ -124,7 +124,7 @@ class Release(Result):
 
         Args:
             items: Pyarrow array of strings, distinct and sorted by their UTF-8 bytes.
-            plan: The plan that ran.
+            plan: The plan of the release.
             guarantee: Its privacy guarantee.
             token_source: The source of the tokens, if known.
             keys: The columns of the items, which are empty for words.
@@ -210,7 +210,7 @@ class Release(Result):
             users that it needs, and similar released items.
 
         Raises:
-            InputError: If the item has another type, or the corpus was not read like the corpus of the release.
+            InputError: If the item has the wrong type, or the corpus was not read like the corpus of the release.
 
         Example:
             >>> import polars as pl

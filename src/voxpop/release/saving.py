@@ -217,7 +217,7 @@ class ResultKind:
         """Return the record of a result, and its tables by file name, even while another process replaces the folder.
 
         Raises:
-            ReleaseError: If the folder contains no such result, is damaged, or has another version.
+            ReleaseError: If the folder contains no such result, is damaged, or has a different version.
         """
         for _ in range(TRIES):
             source = folder_to_read(Path(folder))
@@ -249,7 +249,7 @@ class ResultKind:
         """Return the record and the tables of a result from the contents of its files.
 
         Raises:
-            ReleaseError: If the files are damaged, or have another version or kind.
+            ReleaseError: If the files are damaged, or have a different version or kind.
         """
         where, record = Path(folder, self.record), files[self.record]
         tables = {name: files[name] for name in self.tables}

@@ -85,7 +85,7 @@ def with_items(table: pa.Table, items: Any, keys: Keys | None) -> pa.Table:
         keys: The columns of the items. Grams have no such columns.
 
     Raises:
-        ValueError: If an item has another type than the columns. pyarrow's own errors are also of this type.
+        ValueError: If an item has a different type from its column. pyarrow's own errors are also of this type.
     """
     single = single_items(table.filter(pc.equal(table["length"], 1)))
     every = pc.unique(pa.concat_arrays([single.cast(pa.large_string()), joined(items).cast(pa.large_string())]))
@@ -109,7 +109,7 @@ def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
 
 
 def with_result(table: pa.Table, name: str, numbers: Int64s) -> pa.Table:
-    """Return a table with a column of results. The column gets another name if a key column has the same name."""
+    """Return a table with a column of results. The column gets a different name if a key column has the same name."""
     return table.append_column(free_name(name, table.column_names), array_of(numbers.astype(np.int64)))
 
 

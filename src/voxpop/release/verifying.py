@@ -186,7 +186,7 @@ def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str,
         if isinstance(result, Profile):
             wrong += contradictions(result, plan) + _of_other_counts(record, plan) + _of_other_passes(record, plan)
     except (LookupError, TypeError, AttributeError, ValueError) as error:
-        raise ReleaseError(f"{where}: a part of the record is missing or has another form. {DAMAGED_FOLDER}") from error
+        raise ReleaseError(f"{where}: a part of the record is missing or malformed. {DAMAGED_FOLDER}") from error
     if not record.get("transcript"):
         wrong.append("the transcript")
     seen = replace(stated, server_view="")  # for the statement of a federation

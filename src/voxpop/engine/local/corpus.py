@@ -210,7 +210,7 @@ class LocalCorpus:
         """Reject work that would exceed the memory limit, if there is one.
 
         Args:
-            what: The name, in the plural, of the objects that take the memory.
+            what: The plural noun for the objects that take the memory.
             per_token: The peak number of bytes per token.
             per_user: The peak number of bytes per user.
             per_word: The peak number of bytes per distinct token.
@@ -312,7 +312,7 @@ def load_corpus(
         The corpus. Its pages are read from disk when they are needed.
 
     Raises:
-        SourceError: The folder contains no corpus, a corpus of another version, or a damaged corpus.
+        SourceError: The folder contains no corpus, a corpus from a different version, or a damaged corpus.
 
     Example:
         >>> import polars as pl, tempfile

@@ -295,7 +295,7 @@ class Histogram:
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
         """Return the words of ids that passed at length 1."""
         if self._words is None:
-            raise InternalError("texts were requested of weights whose ids are numbers of grams")
+            raise InternalError("words were requested for ids that identify grams instead of words")
         # At length 1, ids are sorted, so bisection finds their positions.
         return self._words.take(int64_array(np.searchsorted(self._ids, ids)))
 

@@ -143,7 +143,7 @@ def laid_together(batches: SparkBatches, sent: bytes | None = None) -> tuple[Arr
 def on_state(work: Callable[..., AnswerBatches]) -> SparkTask:
     """Return a task that calls a function with the arrays of a nonempty partition and the public arrays.
 
-    A function with a parameter `mine` receives the number of the partition that `numbered_state` wrote.
+    A function with a parameter `mine` receives the partition id that `numbered_state` wrote.
     """
     wants_number = "mine" in signature(work).parameters
 
@@ -161,7 +161,7 @@ def on_state(work: Callable[..., AnswerBatches]) -> SparkTask:
 
 
 def numbered_state(state: "DataFrame") -> "DataFrame":
-    """Return a state with the number of the partition as the sender of each row."""
+    """Return a state with the partition id as the sender of each row."""
     from pyspark.sql import functions as sql
 
     return state.withColumn("sender", sql.spark_partition_id())

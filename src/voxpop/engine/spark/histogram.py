@@ -70,9 +70,9 @@ class SparkHistogram:
         return np.asarray(ordered).astype(np.int64), reached[order]
 
     def texts(self, ids: Int64s) -> pa.LargeStringArray:
-        """Return the words for numbers that `chosen` returned."""
+        """Return the words of ids that `chosen` returned."""
         if self._texts is None:
-            raise InternalError("texts of weights were requested before words were chosen")
+            raise InternalError("the words of ids were requested before any words were chosen")
         return self._texts.take(pa.array(ids))
 
     def measured(self, noise: Opening, size: int) -> Int64s:

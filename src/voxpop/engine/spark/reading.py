@@ -144,7 +144,7 @@ def open_frame(session: "SparkSession", sources: list[str]) -> "DataFrame":
         sources: The paths, folders or patterns, which must be valid on the cluster.
 
     Raises:
-        InputError: If a name has the ending of another format.
+        InputError: If a name has the suffix of a different format.
         SourceError: If the files cannot be read.
     """
     from pyspark.errors import PySparkException
@@ -236,7 +236,7 @@ def _with_users(rows: "DataFrame", request: Request) -> "DataFrame":
 def _kind_of_times(rows: "DataFrame", request: Request) -> str | None:
     """Return the kind of times that are strings in any row, or None for other times.
 
-    Executors reject every time of another kind. Therefore the choice of the row has no influence on a release.
+    Executors reject every time of a different kind. Therefore the choice of the row has no influence on a release.
     """
     from pyspark.sql.types import StringType
 

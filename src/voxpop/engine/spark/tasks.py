@@ -297,7 +297,7 @@ store and weigh all users.
 
 
 def in_groups(state: "DataFrame", places: int) -> "DataFrame":
-    """Return the encoded users in groups. The group of a partition depends only on the number of the partition."""
+    """Return the encoded users in groups. The group of a partition depends only on the partition id."""
     from pyspark.sql import functions as sql
 
     if places <= GROUPS:

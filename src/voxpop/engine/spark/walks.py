@@ -139,7 +139,7 @@ class SparkLengthWalk:
         return weigh_by(self._state, work, self._public(), words=False)
 
     def _in_order(self, secret: "Source") -> None:
-        """From now on, weigh users in groups and in an order."""
+        """Put the users into a few groups, and weigh them in a secret order from now on."""
         self._state = self._in_groups()
         self._order = secret.restrict(order_of(ALL_LENGTHS))
 

@@ -42,8 +42,8 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
 
     Attributes:
         grams: The release with the grams to count.
-        proof: The limits that may run, with their noise, and the noise of the choice.
-        ran: The index of the limit that ran; None before the release.
+        proof: The possible limits with their noise, and the noise of the choice.
+        ran: The index of the limit that the release used; None before the release.
     """
 
     _recorded: ClassVar = frozenset({"ran"})
@@ -126,7 +126,7 @@ def plan_counts(
 
     Args:
         counts: The configuration.
-        menu: The limits that may run.
+        menu: The possible limits.
         budget: The budget of the counts, or of the release that includes them.
         release: The release with the grams to count.
         square: The mu^2 that the counts may spend; None for the whole budget.

@@ -38,7 +38,7 @@ def release_of_trie(
 
     Args:
         grams: The words that were found, as lists of tokens.
-        plan: The plan that ran. In a federation, it includes the aggregation of the nodes' sums.
+        plan: The plan of the release. In a federation, it includes the aggregation of the nodes' sums.
         guarantee: The guarantee of this plan, which depends on whether the draws were secret.
         token_source: The source of the words, if known.
         keys: The columns that contained the words, if there are any. Documents of several tokens have no such columns.

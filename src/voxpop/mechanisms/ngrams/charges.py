@@ -265,10 +265,10 @@ class LengthPlan:
     screening_sigma: float | None = None
 
     def rows(self, run: "LengthRun | None", users: Mapping[str, int | None]) -> list[dict[str, Any]]:
-        """Return the planned numbers of each pass of this length, ready for JSON, with the numbers that ran.
+        """Return the planned numbers of each pass of this length, ready for JSON, with the numbers that the pass used.
 
         Args:
-            run: The numbers that ran, or None if the length has not run.
+            run: The numbers that the length used, or None if it has not run.
             users: The numbers of users that a gram needs.
         """
         numbers, used = {**asdict(self), **users}, {} if run is None else asdict(run)

@@ -83,7 +83,7 @@ _PARTS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def _runs(plan: Mapping[str, Any], *types: str) -> Rows:
-    """Return the passes of some types that ran, with the numbers that ran."""
+    """Return the completed passes of some types, with the numbers that they used."""
     return [{**row, **row["ran"]} for row in rows_of_type(plan, *types) if row["ran"]]
 
 
@@ -102,7 +102,7 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
     # If several rounds decide about length 1, its probabilities do not follow from a single noise scale and threshold.
     first = 2 if len(rows_of_type(plan, *_FACTS)) > 1 else 1
     chances = {run["length"]: _chance(plan, run) for run in _runs(plan, "words", "vote") if run["length"] >= first}
-    # For length 1, use the planned numbers. For longer lengths, use the thresholds that ran.
+    # For length 1, use the planned numbers. For longer lengths, use the thresholds of the release.
     (words,) = rows_of_type(plan, "words")
     users = {1: [words[f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
     later = {length: chance for length, chance in chances.items() if length > 1}

@@ -174,8 +174,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     def lengths(self) -> tuple[LengthPlan, ...]:
         """The numbers of each length.
 
-        At length 1, these are the numbers that ran. Before the limit is chosen, they are the numbers of the largest
-        limit.
+        At length 1, these are the numbers that the release used. Before the limit is chosen, they are the numbers of
+        the largest limit.
         """
         first = deciding(self.words or self.first)
         return LengthPlan(1, first.scale, None, first.threshold, first.threshold), *self.longer
@@ -216,8 +216,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
           on a length, and `vote` is the vote on it.
         - `second chance` is the second-chance pass.
 
-        Each row from `words` on contains the planned numbers. Its entry `ran` contains the numbers that ran, or None if
-        the pass has not run.
+        Each row from `words` on contains the planned numbers. Its entry `ran` contains the numbers that the pass
+        used, or None if the pass has not run.
         """
         return {
             **self.mechanism.to_dict(),

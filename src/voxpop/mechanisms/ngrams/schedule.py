@@ -67,7 +67,7 @@ def _measurement(state: State) -> Pass:
     """Measure the grams that were released last. Noise is added to each gram, including grams without users."""
     charge, charges = state.charges.measurement(state.length)
     shares = CalibratedRule(Weighted(), RuleSetting(state.plan.mechanism.voting(1).limit, NORM))
-    # `check_charged` compares exact fractions of the shares that run.
+    # `check_charged` checks these shares in exact fractions.
     check_charged(shares, charge.sigma, charge.square)
     after = partial(_after_measurement, replace(state, charges=charges, keep=None), charge.sigma)
     return Pass(

@@ -129,7 +129,7 @@ class ThresholdVote:
         Equal cutpoints are merged.
         """
         if not isinstance(rule, ThresholdRule):
-            raise InternalError("votes are decided by thresholds, and a plan of n-grams has another rule")
+            raise InternalError("votes are decided by thresholds, but the plan of n-grams has a different rule")
         # Thresholds are integers, in units of the grid.
         steps = np.minimum(np.ceil(cutpoints * rule.scale / rule.unit), MOST_UNITS)
         units = sorted({rule.threshold_units, *map(int, steps)})

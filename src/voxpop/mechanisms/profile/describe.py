@@ -84,7 +84,7 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return a line for each entry that may run, or for the entry that ran."""
+    """Return a line for each possible entry, or for the entry that was used."""
     lines = [
         f"at most {row['limit']} {'key' if row['limit'] == 1 else 'keys'} per user: one noisy number per key, standard "
         f"error {row['error']:.3g} users"
@@ -115,7 +115,7 @@ def _noun(plan: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
-    """Return the users that a value needs, by number of values per user, with another column for listed values."""
+    """Return the users that a value needs, by number of values per user. Listed values have an additional column."""
     one, several = _noun(plan)
     listed = "users_needed" in plan.get("known", {})
     lists = [plan, plan["known"]] if listed else [plan]

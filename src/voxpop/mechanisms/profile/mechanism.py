@@ -279,7 +279,7 @@ class KeyCounts(TypedMechanism):
             user: The user column.
             joint: The columns of each set of keys.
             max_keys_per_user: A public bound on the number of keys per user.
-            other_rows: Whether the other rows are measured.
+            other_rows: Whether the rows of keys that are not released are also measured.
             repeated: Whether the release is one of many.
             types: Types that the source does not declare.
             csv: The format of CSV files.
@@ -298,7 +298,7 @@ class KeyCounts(TypedMechanism):
         """Compute the noise for a budget, without data.
 
         Args:
-            budget: The budget of keys, counts and the other rows together.
+            budget: The budget of the keys, the counts and the rows of other keys together.
 
         Raises:
             BudgetError: No threshold can satisfy the budget.

@@ -177,7 +177,7 @@ class KeysConfiguration(Configured, Protocol):
 
     @property
     def other_rows(self) -> bool:
-        """Whether the other rows are measured."""
+        """Whether the rows of keys that are not released are also measured."""
 
     @property
     def repeated(self) -> bool:
@@ -192,15 +192,15 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     Attributes:
         menu: The entries with one noisy number per key.
         parts: The entry for users in parts by their number of keys, or None if there is no choice.
-        passes: The entry for rounds. In the plan of a release that ran rounds, the rounds of the chosen limit follow
-            this entry.
+        passes: The entry for rounds. In the plan of a release by rounds, the rounds of the chosen limit follow this
+            entry.
         counting: The mu^2 of the counts after rounds.
         choosing: The rate of the noise on the numbers of users in classes, or 0 if the limit is public.
         rest: The rate of the noise on the sums of shares, or 0 without these sums.
         cover_sigma: The standard deviation of the noise on these sums in repeated releases, or 0 without them.
         later: The mu^2 of everything after the rounds, which is at least the mu^2 of counts and sums. It depends
             neither on the sets nor on the sums, so a reserve in a ledger pays for all releases of a budget.
-        chosen: The index of the entry that ran, in the order menu, parts, rounds; None before a private choice.
+        chosen: The index of the entry that was used, in the order menu, parts, rounds; None before a private choice.
         limit_of_more: The number of keys for which each user with three or more keys counted, or None if no such users
             count.
 
@@ -237,7 +237,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def noise(self) -> KeyNoise | None:
-        """The noise of the entry that ran, or of the entry for the most keys per user before a run; None for rounds."""
+        """The noise of the entry that was used, or, before a run, of the entry for the most keys; None for rounds."""
         if self.chosen is None:
             return None if self.passes else self.menu[-1]
         return self.menu[self.chosen] if self.chosen < len(self.menu) else None
@@ -283,7 +283,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds, self.parts)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the users needed with the entry that ran, or with the entry for this number of keys per user."""
+        """Return the users needed with the entry that was used, or with the entry for this number of keys per user."""
         ran = self.chosen if self.choosing else None
         if self.parts is not None and ran == self.place_of_parts:
             found = partial(released_in_parts, self.parts, held=per_user)
@@ -325,7 +325,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return self.place_of_parts if few and self.place_of_parts is not None else self.place_of_rounds
 
     def ran(self, chosen: int | None, round_limit: int | None = None, limit_of_more: int | None = None) -> "KeysPlan":
-        """Return the plan with the entry that ran, and its limit, for rounds or for users with three or more keys."""
+        """Return the plan with the used entry, and its limit for rounds or for users with three or more keys."""
         first = self.passes[0] if self.passes else None
         passes = (first, first.entry(round_limit)) if isinstance(first, Menu) and round_limit else self.passes
         return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)

@@ -115,7 +115,7 @@ class AdaptiveRounds:
 
     @property
     def mus(self) -> list[float]:
-        """The mu of every round, in order. It is the sensitivity of the setting that runs, divided by sigma."""
+        """The mu of every round, in order. It is the sensitivity of the final setting, divided by sigma."""
         first = self.first_round.shares.sensitivity / self.first_round.scale
         return [first, *(each.shares.sensitivity / each.sigma for each in self.rounds)]
 
@@ -298,7 +298,7 @@ def planned_round(
     Args:
         shares: The weighting on its grid.
         caps: The caps of all rounds.
-        number: The number of the round, starting with 0.
+        number: The index of the round, starting at 0.
         sigma: The standard deviation of the noise for a sensitivity of 1.
         promise: The promise about items with few users, if there is one.
     """
@@ -321,7 +321,7 @@ def _score(
     goal: float,
     promise: MinUsersBound | None,
 ) -> tuple[CumulativeScore, Caps]:
-    """Return the cumulative score, with the lowest thresholds that keep novel items within their probability, and caps.
+    """Return the cumulative score with the lowest thresholds that bound the probability of novel items, and the caps.
 
     Args:
         rule: The weighting on its grid.
@@ -361,7 +361,7 @@ def _score(
 def _caps(
     score: CumulativeScore, weights: tuple[tuple[int, ...], ...], chances: tuple[float, ...], pool: int, goal: float
 ) -> Caps:
-    """For each number of items, return the highest level of caps that keeps novel items within their probability."""
+    """Return, for each number of items, the highest level of caps that satisfies the bound on novel items."""
     each = lone_releases(score, np.array(weights) / ONE_CAP, np.array(chances))
     # t V_1(0) <= goal must be true for every number of items t up to the number of the level. The last level applies to
     # the whole pool.

@@ -1,4 +1,4 @@
-"""The levels of the caps in adaptive rounds, and their tuned constants. The certificate contains the caps that run."""
+"""The levels of the caps in adaptive rounds, and their tuned constants. The certificate contains the caps in use."""
 
 from functools import lru_cache
 from math import ceil, hypot, log, sqrt

@@ -43,7 +43,7 @@ def known_users_needed(
     """
     check_probability(probability)
     if known is None:
-        raise InputError("the plan has no list. Give `known` to the mechanism, or ask for `users_needed`.")
+        raise InputError("the plan has no list. Give `known` to the mechanism, or call `users_needed`.")
     items = per_user or min(USUAL_ITEMS, limit or USUAL_ITEMS)
     check_whole("per_user", items, 10**12, "the number of items of each user")
     if isinstance(step, Menu):
@@ -85,11 +85,11 @@ def listed_numbers(
 
 
 def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> "Grid":
-    """Return the table of users needed. With a public list, each probability has another column for known items.
+    """Return the table of users needed. With a public list, each probability has an additional column for known items.
 
     Args:
         plan: The public numbers of the plan.
-        noun: The name of an item, with an article.
+        noun: The noun for an item, with an article.
         note: The note below the table.
     """
     from voxpop.release.report.page import Grid
@@ -118,7 +118,7 @@ def known_note(plan: Mapping[str, Any], noun: str, assuming: str) -> str:
 
     Args:
         plan: The public numbers of the plan.
-        noun: The name of an item.
+        noun: The noun for an item.
         assuming: The subject and the verb of the sentence about how much of the list is assumed to be released.
     """
     known = plan.get("known", {})

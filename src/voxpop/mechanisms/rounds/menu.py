@@ -183,7 +183,7 @@ def rows_of(*steps: UnionStep) -> list[dict[str, Any]]:
 
 
 class _Rounds(NamedTuple):
-    """The public state of rounds: the rounds (before the choice, their menu), the number that ran, and the items."""
+    """The rounds (or their menu before the choice), the number of completed rounds, and the released items."""
 
     step: Menu | AdaptiveRounds
     ran: int = 0
@@ -344,8 +344,8 @@ def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items")
 
     Args:
         plan: The public numbers of the plan.
-        limit: The limit that runs; None before it is chosen.
-        noun: The name of the items.
+        limit: The chosen limit, or None if no limit is chosen yet.
+        noun: The plural noun for the items.
     """
     choice = choice_in(plan)
     if choice is None:

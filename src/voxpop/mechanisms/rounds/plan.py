@@ -107,8 +107,8 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
     """Check with exact arithmetic that a round of known items has at least the noise of its charge.
 
     Args:
-        shares: The weighting on the grid that will run.
-        sigma: The sigma of the noise that will run.
+        shares: The weighting on the grid of the round.
+        sigma: The sigma of the noise.
         square: The mu^2 that was charged.
 
     Raises:
@@ -118,7 +118,7 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
         >>> from voxpop.privacy.weightings.builtin import Weighted
         >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
-    # This compares (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity S on the grid in use.
+    # This compares (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity S on this grid.
     if not 0.0 < sigma < inf or (Fraction(shares.sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         raise InternalError("a round would run with less noise than was charged for")
 

@@ -301,14 +301,14 @@ def check_promise(users_bound: MinUsersBound, chance: float) -> None:
     """Reject a plan under which too few users reach a threshold more often than promised.
 
     Args:
-        users_bound: The promise.
+        users_bound: The promise about items with few users.
         chance: The probability that too few users reach a threshold, computed from the numbers that will be used.
 
     Raises:
         InternalError: The probability is above beta.
     """
     if not chance <= users_bound.beta:
-        raise InternalError("items of few users would be released more often than min_users allows")
+        raise InternalError("items with few users would be released more often than min_users allows")
 
 
 NEAREST: Final = 1.0

@@ -146,7 +146,9 @@ def public_alphabet(given: Any) -> tuple[str, ...]:
     if isinstance(given, Release):
         grams = list(given.each_gram())
         if any(len(gram) != 1 for gram in grams):
-            raise InputError("a release used as alphabet must contain single items; this one contains longer grams.")
+            raise InputError(
+                "a release that serves as the alphabet must contain only single items; this one contains longer grams."
+            )
         symbols = [gram[0] for gram in grams]
     for symbol in symbols:
         if not isinstance(symbol, str):

@@ -227,7 +227,7 @@ class SequenceModel(Result):
         return self._queries.transitions(np.arange(size + 1), size, level, **labels)
 
     def paths(self, length: int = 3, number: int = 20, level: float = 0.9) -> "pl.DataFrame":
-        """Return the runs of symbols that most sequences contain.
+        """Return the runs of symbols that occur in the most sequences.
 
         Args:
             length: The number of symbols in a run.

@@ -147,11 +147,11 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
     def scale(self) -> float:
         """The scale b of the noise on the counts of single symbols. P(k) is proportional to `exp(-|k| / b)`.
 
-        With a `max_length`, this is the largest possible scale. The scale that runs is smaller if the released lengths
+        With a `max_length`, this is the largest possible scale. The actual scale is smaller if the released lengths
         show that there are many users or few steps. Without a `max_length`, it is the largest possible scale only if
         the tree counts at most 20 steps. If the tree counts more steps because released lengths show longer sequences,
         the scale is larger in proportion, by a factor of up to 50. The column `scale` of `SequenceModel.to_polars`
-        contains the scale that ran.
+        contains the actual scale.
         """
         paths, root = self._root()
         return paths.scale(root)
@@ -207,7 +207,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return [
             *([] if finding is None else [{"pass": "finding", "epsilon": finding.epsilon, "delta": finding.delta}]),
             {"pass": "lengths", "part": str(part), "scale": float(1 / (part * epsilon))},
-            # The released lengths determine the part and the sensitivity that run.
+            # The released lengths determine the actual part and the actual sensitivity.
             {"pass": "variety", "largest_part": str(variety)},
             {"pass": "level", **levels, "scale": self.scale, "threshold": self.threshold},
         ]

@@ -292,7 +292,7 @@ def reaching(_: ContextSampler, sessions: Sessions, *, steps: Int32s, within: in
 
 
 def commonest_runs(sessions: Sessions, length: int, number: int, size: int) -> list[tuple[int, ...]]:
-    """Return the runs of this length that the most sessions contain."""
+    """Return the runs of this length that occur in the most sessions."""
     counts = runs_of(sessions, length, size).group_by("run").len()
     top = counts.sort("len", "run", descending=[True, False])["run"].head(number).to_numpy()
     columns = [(top // size ** (length - 1 - place)) % size for place in range(length)]

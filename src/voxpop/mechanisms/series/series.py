@@ -106,7 +106,7 @@ class Series:
         Args:
             data: The rows of the night, as returned by `voxpop.read`. The ids of users must have the same spelling
                 every night.
-            night: The number of the night, starting with 1. The default is the next night. Give the number if a job may
+            night: The number of the night, starting at 1. The default is the next night. Give the number if a job may
                 be repeated or skipped. Skipped nights count as nights without rows.
 
         Raises:

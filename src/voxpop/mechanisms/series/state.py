@@ -106,7 +106,7 @@ class Store:
             own = (LOCK, STATE_FILE, FRAMES, fresh_prefix(STATE_FILE))
             if any(not name.startswith(own) for name in os.listdir(self._folder)):
                 raise ReleaseError(
-                    f"{self._folder} contains files that are not of a series, and a series makes its folder private. "
+                    f"{self._folder} contains other files, and a series would make the folder accessible only to you. "
                     "Give a new or an empty folder."
                 )
             os.chmod(self._folder, 0o700)
@@ -158,7 +158,7 @@ class Store:
         """Return the state after comparing it with its ledger.
 
         Raises:
-            ReleaseError: There is no state, or it is damaged, encrypted, or of another version.
+            ReleaseError: There is no state, or it is damaged, encrypted, or from a different version.
             LedgerError: The state is not the newest.
         """
         try:

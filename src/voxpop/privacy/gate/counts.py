@@ -345,9 +345,9 @@ class KeysGate(Gate[KeysProof]):
         self._begin("rest", "released")
         inner = self._inner if self.proof.chosen == self._first_of_rounds else None
         if inner is not None and "released" not in inner._ran:
-            raise refused("the rest would be measured between rounds, for which there is no proof")
+            raise refused("the shares of rows would be measured between rounds, for which there is no proof")
         if not self.proof.rest or sets > self.proof.sets or unit < 1:
-            raise refused("the rest would be measured with less noise than was charged for")
+            raise refused("the shares of rows would be measured with less noise than was charged for")
         self._note("rest")
         noise = WholeNoise(self.proof.rest / (self.proof.sets * unit), self._secret, "noise/rest of keys")
         sums: Int64s = engine.row_shares(listed, sets, unit).measured(noise, 2 * sets)

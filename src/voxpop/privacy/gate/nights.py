@@ -42,7 +42,7 @@ class NightsGate(Gate[NightsProof]):
         Args:
             pools: The private state.
             corpus: The rows of the night.
-            night: The number of the night, from 1.
+            night: The number of the night, starting at 1.
             states: The function that computes the states of items from their scores, independently of their users.
             since: The first night whose items get weight even if they are resting.
         """

@@ -157,7 +157,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         Proof: "Each data set has separate rounds, draws, noise, pools and scores."
         """
         if not self._single:
-            raise refused("several data sets would run as one")
+            raise refused("several data sets would be released as if they were one")
         self._begin("open")
         self._pools = engine.pools(self._secret)
 
@@ -190,7 +190,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         if self.proof.choice is None or not admits(self.proof.choice, self.proof.slack, rounds):
             raise refused("the chosen rounds would exceed their caps")
         if rounds.listed != self.proof.known:
-            raise refused("the chosen rounds would have another list")
+            raise refused("the chosen rounds would have a different list")
         self.proof = replace(self.proof, rounds=rounds)
 
     @proved("adaptive.md#the-mechanism")

@@ -115,7 +115,7 @@ class PathsGate(Gate[PathsProof]):
         Proof: "So both statistics contribute at most epsilon (s1 + s2)."
         """
         if self.numbers.size or self.proof.tree != "contexts":
-            raise refused("statistics of users would follow the tree")
+            raise refused("statistics of users would be released after the tree")
         mine = self.paths.of_users(bins, sensitivity)
         self._spent = self.paths.spend(self._spent, part)
         self._note(kind, {"bins": bins, "sensitivity": sensitivity, "part": str(part)})

@@ -190,7 +190,7 @@ class LaterPasses:
         square = (Fraction(sensitivity) / Fraction(step.sigma)) ** 2
         if self._later.charged == "everybody":
             if step.charge is not None or bounding.bound != 1 or square > self._left:
-                raise refused("a pass would run with less noise than is left to pay for")
+                raise refused("a pass would cost more than the remaining budget")
             self._left -= square
             return None
         given = step.charge
@@ -220,7 +220,7 @@ class LaterPasses:
         levels = [rule.threshold_units for rule in vote.rules]
         rules = tuple(ThresholdRule("gaussian", step.sigma, level, unit) for level in levels)
         if rules != vote.rules or not 0 < len(rules) < MOST_CUTPOINTS or levels != sorted(set(levels)):
-            raise refused("a vote would have other cutpoints or less noise than was charged for")
+            raise refused("a vote would have different cutpoints, or less noise than was charged for")
         candidates: Any = vote.candidates
         if candidates is None:
             raise refused("a vote would have no list of candidates")

@@ -146,7 +146,9 @@ class _Descent(WeightingRule):
 @final
 @dataclass(frozen=True, slots=True)
 class PolicyLaplace(_Descent):
-    """Increase all items of a user equally, up to the cutoff, by l1-descent (DPSU, Algorithm 4), for Laplace noise.
+    """Increase the weights of a user's items equally, up to the cutoff (DPSU, Algorithm 4, l1-descent).
+
+    This weighting is for Laplace noise.
 
     The proof is in docs/privacy/set-union.md. With Gaussian noise (DPSU, Algorithm 8), the published proof is wrong,
     and one user can move the histogram by more than 1. docs/privacy/algorithm-8.md contains a counterexample with two

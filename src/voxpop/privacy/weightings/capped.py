@@ -24,7 +24,7 @@ class CappedDescent:
     Attributes:
         setting: The limit, the grid and the cutoff.
         caps: The caps of all rounds.
-        number: The number of the round, starting with 0.
+        number: The index of the round, starting at 0.
     """
 
     setting: RuleSetting

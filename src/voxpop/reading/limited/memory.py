@@ -45,7 +45,7 @@ class WorkFile:
         return begin
 
     def write(self, begin: int, array: Array) -> None:
-        """Write an array at the position of a byte."""
+        """Write an array at a byte offset."""
         left = memoryview(np.ascontiguousarray(array).data).cast("B") if array.size else memoryview(b"")
         with self._explained():
             self._file.seek(begin)
@@ -54,7 +54,7 @@ class WorkFile:
         self.size = max(self.size, begin + array.nbytes)
 
     def read(self, begin: int, count: int, dtype: Any) -> Array:
-        """Return `count` elements from the position of a byte."""
+        """Return `count` elements from a byte offset."""
         array = np.empty(count, dtype)
         left = memoryview(array.data).cast("B") if count else memoryview(b"")
         with self._explained():
@@ -165,7 +165,7 @@ class MemoryLimit:
 
         Args:
             size: The required bytes. Messages contain only the next power of two, because the size depends on the data.
-            what: The objects that need this memory, in the plural.
+            what: The plural noun for the objects that need this memory.
 
         Raises:
             MemoryLimitError: If the limit is too low. The message contains a sufficient value of `memory`.

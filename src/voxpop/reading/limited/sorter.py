@@ -106,7 +106,7 @@ class Sorter:
         if not heads.size:
             return
         keys = heads[self._by]
-        # uint16 by record, the number of its range. All ranges have the same width.
+        # uint16 by record, the index of its range. All ranges have the same width.
         dealt = (keys - np.uint64(self._lowest)) // np.uint64(self._width)
         dealt = np.minimum(dealt, np.uint64(len(self._ranges) - 1)).astype(np.uint16)
         starts = np.concatenate([[0], np.cumsum(heads["size"])]).astype(np.int64)
@@ -157,7 +157,7 @@ class Sorter:
         """Yield the records of a range in the order of arrival."""
         for begin, count, size in each.places:
             if self._file is None:
-                raise InternalError("records of a sorter were looked for in a file that was never written")
+                raise InternalError("records of a sorter were requested from a file that was never written")
             heads = self._file.read(begin, count, HEAD)
             yield heads, self._file.read(begin + heads.nbytes, size, np.int32)
         if each.heads:
@@ -356,7 +356,7 @@ class WordRuns:
         return vocabulary
 
     def names(self, number: int) -> Int32s:
-        """Return the position in the vocabulary of each word of a list, given the number of the list."""
+        """Return the position in the vocabulary of each word of a list, given the index of the list."""
         run = self._runs[number]
         return self._names.read(_names_of(run), run.words, np.int32)
 
