@@ -287,11 +287,11 @@ def top(budget: Budget = BUDGET) -> Case:
 # release measures words and prunes pairs of rare words.
 #
 # The cutpoint of a band follows from the votes of all its candidates. Therefore all copies share the cutpoint, and the
-# event requires one value of it. A large `eta` makes this value certain, because every band uses the lowest cutpoint if
-# half of the released pairs may be spurious and most candidates have users. A band uses another cutpoint only if no
-# candidate is between the two lowest ones. With thousands of copies, the probability of this is below 1e-5 per release.
-# Such a release counts as no hit. Given the lowest cutpoint, a pair is released if its noisy weight reaches this
-# cutpoint, and these events are independent.
+# event is defined for one value of the cutpoint. A large `eta` makes this value certain, because every band uses the
+# lowest cutpoint if half of the released pairs may be spurious and most candidates have users. A band uses another
+# cutpoint only if no candidate is between the two lowest ones. With thousands of copies, the probability of this is
+# below 1e-5 per release. Such a release counts as no hit. Given the lowest cutpoint, a pair is released if its noisy
+# weight reaches this cutpoint, and these events are independent.
 
 UNSURE = 2e-7
 """The probability that a word is missing. A release without the word counts as no hit. A lower probability requires

@@ -61,7 +61,7 @@ class Stages(NamedTuple):
 
 
 def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
-    """Return the private data. Raise an error if they do not fit the plan, or if both stages do not fit in memory."""
+    """Return the data of both stages. Raise an error if it does not fit the plan or the memory limit."""
     corpus, keys = keyed_engine(plan, data), plan.mechanism.keys
     if plan.mechanism.known_columns is not None:
         plan.mechanism.known_columns.check()
@@ -69,7 +69,7 @@ def stages(plan: "ProfilePlan", data: Corpus) -> Stages:
 
 
 def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
-    """Return the private data. Raise an error if they do not fit the plan."""
+    """Return the private data. Raise an error if the data does not fit the plan."""
     corpus, keys = check_engine(data), plan.mechanism.keys
     if not corpus.token_source.startswith(keys.token_source):
         raise InputError(
