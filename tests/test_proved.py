@@ -11,7 +11,7 @@ KINDS = ("machine", "certificate", "hand", "searched", "assumed")
 
 
 def plain(text):
-    """Return text without line breaks, comments and escapes of tables."""
+    """Return text on one line, without comments and with unescaped bars."""
     return " ".join(re.sub(r"<!--.*?-->", "", text).replace("\\|", "|").split())
 
 

@@ -86,7 +86,7 @@ def marked() -> dict[str, tuple[str, str, ast.FunctionDef]]:
 
 
 def plain(text: str) -> str:
-    """Return text without emphasis, comments and line breaks."""
+    """Return text on one line, without emphasis or comments."""
     return " ".join(re.sub(r"<!--.*?-->|[*`$]", "", text, flags=re.DOTALL).split())
 
 

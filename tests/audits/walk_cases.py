@@ -3,8 +3,8 @@
 The results of a release depend on thresholds that all candidates share. Therefore these cases read the noisy weight of
 a pair in each pass, which the proof treats as public. The weights are graded with the same draws, but with cutpoints
 that are much closer together than the cutpoints of the release. Each pair of words is a copy. The event is that a sum
-over the passes is high. Its terms are the noisy weights, each in units of its noise and times the mu that the canary
-paid.
+over the passes is high. Each term is the noisy weight of the pair minus the weight of its other users, divided by the
+noise scale and multiplied by the mu that is charged to the canary.
 
 Copies are independent trials with known probabilities for the following reason (docs/privacy/individual.md, "All
 passes"). In each pass, given the past, the noise of pairs is independent, and the weight of a pair depends only on the
@@ -18,8 +18,8 @@ exactly m. Therefore the sum is normal with variance m. For all thresholds, its 
 - *screening*: pairs that the forecast prunes, in the screening vote, and in the vote if they passed screening. m is the
   charge of both votes. Too little noise in these passes would hardly be visible beyond the rest of the budget.
 
-A release without all words, without a screening vote or without a second-chance pass counts as no hit. Words are
-missing with a probability below 1e-6 per release.
+If a word, the screening vote or the second-chance pass is missing, the release counts as no hit. The probability that a
+word is missing is below 1e-6 per release.
 """
 
 from collections.abc import Iterator
@@ -177,7 +177,8 @@ class Shown:
     """The results collected for each copy.
 
     Attributes:
-        left: int64 (copies), the remaining budget of the canary and of each other user, in parts of the cap.
+        left: int64 (copies), the remaining budget of the canary and of each other user, in units of 2^-40 of the
+            cap.
         total: float64 (copies), the sum over passes.
         seen: float64 (copies), mu^2 of the passes in the sum.
     """

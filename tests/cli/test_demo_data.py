@@ -55,7 +55,7 @@ def test_only_docstrings_and_comments_are_found(tmp_path):
 
 
 def test_a_module_is_one_user(tmp_path):
-    """Module names contain dots, tests and installed packages are omitted, and invalid files cause no error."""
+    """The names of modules contain dots. Tests and installed packages are omitted, and invalid files cause no error."""
     for name in ("b/__init__.py", "b/c.py", "a.py", "test/x.py", "b/tests/y.py", "site-packages/z.py"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""Tests of the generator of texts, with its sizes, its distribution, and the phrases that can be found."""
+"""Tests of the generator of texts, including its sizes, its distribution, and the phrases that can be found."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def test_stock_phrases_are_found(tmp_path):
     assert phrase in release
 
 
-def test_sizes_are_as_requested(tmp_path):
+def test_generated_texts_have_the_requested_size(tmp_path):
     """The number of tokens is within a tenth of the request, and the tokens of every user end with an end mark."""
     write_texts(tmp_path / "texts", users=500, tokens=200_000, words=1000, phrases=100)
     corpus = load_engine(tmp_path / "texts")

@@ -56,8 +56,8 @@ def test_every_item_is_drawn_equally_often():
     assert np.abs(counts - 2000).max() < 8 * 37
 
 
-def test_noise_has_the_expected_distribution():
-    """Quantiles of 200,000 draws are as expected, within 7 deviations (false alarm below 1e-10)."""
+def test_noise_has_the_quantiles_of_its_distribution():
+    """The shares of 200,000 draws below 0 and 1 are within 7 standard deviations (false alarm below 1e-10)."""
     normal, double = gaussian(Secret.from_seed(3), "a", 200_000), laplace(Secret.from_seed(3), "b", 200_000)
     for noise, below in ((normal, 0.8413447), (double, 1 - 0.5 * exp(-1))):
         assert abs((noise < 1).mean() - below) < 7 * 0.5 / 200_000**0.5

@@ -77,7 +77,7 @@ def test_rounds_with_a_third_of_the_noise_are_detected(monkeypatch):
 
 
 def test_halved_score_thresholds_are_detected(monkeypatch):
-    """In the default plan, an item of only one user is released far more often than was charged."""
+    """In the default plan, an item that only one user has is released far more often than was charged."""
     plan = UNION.plan(BUDGET)
     case = alone_adaptive(plan)
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))

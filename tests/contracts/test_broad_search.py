@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jit
 
 @pytest.mark.slow
 def test_the_distance_of_a_million_pairs_is_at_most_one(capsys, record_property):
-    """For all sound weightings, random, piled-up and climbing pairs and whole releases have a distance of at most 1."""
+    """For all sound weightings, pairs of every kind and whole releases have a distance of at most 1."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split() for line in lines if " farthest " in line]

@@ -86,7 +86,7 @@ def one(weigh, shares, limit, secret, pass_name, charge, *among):
 
 
 def spent_by_one(rng, sharing):
-    """Return the mu^2 of each pass for one pair of neighbours, in parts of the cap."""
+    """Return the mu^2 of each pass for one pair of neighbours, as a fraction of the cap."""
     users = random_users(rng)
     every = corpus_of([[list(WORDS)], *users])  # The first user makes the vocabulary of both collections the same.
     keys = every.user_key.tolist()
@@ -121,7 +121,7 @@ def distance(first, second):
 
 
 def totals(sharing, pairs=PAIRS, seed=3):
-    """Yield the mu^2 that one user spends over all passes, in parts of the cap, for many pairs of neighbours."""
+    """Yield the mu^2 that one user spends over all passes for many pairs of neighbours, as fractions of the cap."""
     rng = np.random.default_rng(seed)
     return (sum(spent_by_one(rng, sharing)) for _ in range(pairs))
 

@@ -32,8 +32,8 @@ from voxpop.reading.tokenizers import split_sentences
         (None, [""]),
     ],
 )
-def test_texts_are_split_at_the_expected_positions(text, sentences):
-    """Texts are split after the full stops of every script as in UAX #29, and at line ends."""
+def test_texts_are_split_after_full_stops_and_at_line_ends(text, sentences):
+    """The full stops of every script end a sentence, as in UAX #29."""
     found, starts = split_sentences(pa.array([text, "x"], pa.large_string()))
     assert found.to_pylist() == [*sentences, "x"]
     assert starts.tolist() == [0, len(sentences), len(sentences) + 1]

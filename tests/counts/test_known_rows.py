@@ -217,7 +217,7 @@ def test_lists_without_rows_are_rejected(release_of, tmp_path):
     assert not account.entries
 
 
-def test_dictionaries_are_not_lists(release_of):
+def test_a_dictionary_is_rejected_as_a_list(release_of):
     """The error for a dictionary names the type that the caller must pass instead."""
     with pytest.raises(vp.errors.InputError, match="not a dictionary"):
         release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known={"word": ["a"]})

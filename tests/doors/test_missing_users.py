@@ -22,7 +22,7 @@ def held(corpus):
 
 
 def test_a_row_without_a_user_is_an_error_that_names_the_option():
-    """By default, a row without a user raises an error with its number."""
+    """By default, a row without a user raises an error that contains the number of the row."""
     with pytest.raises(SourceError, match=r"row 2: .*missing_users=\"drop\" \(--drop-missing-users\)"):
         read(exact=True)
 

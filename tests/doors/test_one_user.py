@@ -84,8 +84,8 @@ def test_both_decoders_of_json_agree(held, last):
         (2**80, str(2**80)),
     ],
 )
-def test_each_value_has_the_expected_spelling(value, spelled):
-    """The spelling follows a fixed rule and depends only on the value."""
+def test_the_spelling_of_a_value_follows_a_fixed_rule(value, spelled):
+    """The spelling depends only on the value."""
     assert spelling_of(value) == spelled
 
 

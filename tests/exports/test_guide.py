@@ -8,8 +8,8 @@ import pytest
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "exports.md"
 
 
-def test_every_block_runs(tmp_path, monkeypatch):
-    """All code blocks of the page run in order."""
+def test_every_code_block_of_the_guide_runs(tmp_path, monkeypatch):
+    """The code blocks run in the order of the page, and share their variables."""
     for library in ("sklearn", "tokenizers", "spacy"):
         pytest.importorskip(library, reason=f"{library} is not installed: make exports")
     monkeypatch.chdir(tmp_path)

@@ -169,11 +169,8 @@ def test_a_copy_in_another_process_raises_a_warning(monkeypatch):
         copy.fit(DOCUMENTS, users=AUTHORS)
 
 
-def test_one_vocabulary_for_a_model_selection_is_one_release(tmp_path, recwarn):
-    """The recipe of the guide spends budget only once.
-
-    The vocabulary is fitted first, and the selection uses its counts.
-    """
+def test_a_model_selection_with_one_vocabulary_spends_budget_once(tmp_path, recwarn):
+    """In the recipe of the guide, the vocabulary is fitted first, and the selection uses its counts."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
 

@@ -87,8 +87,8 @@ def test_subwords_depend_only_on_the_release(model):
     assert vp.exports.to_subword_tokenizer(counted({}), model, 600).encode("low").ids
 
 
-def test_phrases_are_skipped(released):
-    """Subwords are trained on single words, not on phrases."""
+def test_subwords_are_trained_only_on_single_words(released):
+    """The training text omits phrases of several words."""
     release = released([("new",), ("york",), ("new", "york")])
     counts = vp.Counts(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
     assert "".join(_text(counts)).split() == ["new"] * 400 + ["york"] * 300

@@ -83,8 +83,8 @@ def words(*items):
     return vp.Release.from_items(pa.array(sorted(items)), StoredPlan({"sigma": 1.0}), vp.Guarantee(4, 1e-7))
 
 
-def test_the_simulation_is_effective(system, tmp_path):
-    """In the simulation, folders cannot be exchanged."""
+def test_folders_cannot_be_exchanged_in_the_simulation(system, tmp_path):
+    """If folders could be exchanged, the other tests would not show anything about these systems."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     assert not folder.exchange(tmp_path / "one", tmp_path / "two")

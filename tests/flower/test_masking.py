@@ -65,8 +65,8 @@ class Nodes:
 
 
 @pytest.mark.parametrize("count", [3, 4, 10])
-def test_the_total_is_the_sum(count):
-    """The total is the exact sum over all nodes."""
+def test_the_total_equals_the_sum_over_all_nodes(count):
+    """The total is exact, and the server reports no complaints about nodes."""
     nodes = Nodes(count)
     assert nodes.total().tolist() == sum(nodes.vectors.values()).tolist()
     assert nodes.collector.complaints == []

@@ -150,7 +150,7 @@ def worst_error(kernel_cap, runs, seed):
         cap = kernel_cap(rng)
         gaps = some_gaps(rng, size, cap)
         histogram, table = np.zeros(size, np.int64), np.ones(256, np.int64)
-        # All items have one cutoff and different weights.
+        # All items have the same cutoff, but different weights.
         table[0] = 64 * UNIT
         before = table[0] - gaps
         histogram[:] = before

@@ -405,7 +405,7 @@ def test_an_account_that_is_opened_again_has_the_same_budget(account, path):
         ("Stra\u00dfe", "STRASSE"),
     ],
 )
-def test_similar_names_are_one_account(path, name, other):
+def test_similar_names_denote_one_account(path, name, other):
     """Names that differ in white space, case or Unicode normal form share one budget."""
     ledger = vp.Ledger(path)
     ledger.open(name, BUDGET, create=True).charge(ONCE, "x")

@@ -130,7 +130,7 @@ def test_an_error_of_the_release_ends_its_run(account, tmp_path):
 
 
 @pytest.mark.parametrize("other", [vp.Guarantee(2, 1e-8), vp.Guarantee(1, 1e-9), vp.Guarantee(0.5, 1e-8)])
-def test_a_repeated_run_has_the_same_budget(account, other):
+def test_a_repeated_run_with_another_budget_is_rejected(account, other):
     """A repeated run with another guarantee or mechanism is another release, and is rejected."""
     interrupted(account.run("monday"))
     with pytest.raises(InputError, match=r"was charged for test with \(1, 1e-08\)-DP"):

@@ -85,14 +85,14 @@ def test_a_release_and_its_counts_are_saved_in_one_folder(account, corpus, tmp_p
     assert "(3.25, 1.001e-06)-DP" in told(capsys, "verify", tmp_path / "words")
 
 
-def test_two_ledgers_are_two_budgets(account, corpus, tmp_path):
+def test_two_ledger_files_have_separate_budgets(account, corpus, tmp_path):
     """The same name in two ledger files denotes two accounts."""
     other = vp.Ledger(tmp_path / "other.ledger").open("drinks", BUDGET, create=True)
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.count(corpus, vp.Budget(0.5, 1e-8), ledger=other).total.adaptive.epsilon == 6
 
 
-def test_another_ledger_at_the_same_path_is_another_budget(account, corpus, tmp_path):
+def test_another_ledger_at_the_same_path_has_a_separate_budget(account, corpus, tmp_path):
     """A ledger at the same path can be on another machine, so a path does not distinguish ledgers."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     for each in tmp_path.glob("*team.ledger*"):
@@ -205,7 +205,7 @@ def test_commands_print_totals_as_json(account, table, tmp_path, capsys):
 
 
 def test_a_series_cannot_have_a_reserve(account):
-    """A series pays for all its nights at once, with an entry of another name that no reserve pays for."""
+    """The ledger charges a series once for all its nights, under another name, so a reserve cannot cover the charge."""
     plan = vp.Items(max_items_per_user=1).plan_series(vp.Budget(1, 1e-8), 7)
     with pytest.raises(vp.errors.InputError, match="once for all its nights"):
         account.reserve(plan, 5)

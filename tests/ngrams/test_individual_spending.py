@@ -104,7 +104,8 @@ def test_the_plan_of_a_release_lists_the_executed_passes():
     counted = np.bincount(release.grams["length"].to_numpy(), minlength=6)[1:]
     votes = [sum(released for _, _, released in run.bands) for run in ran[1:]]
     assert [a + b for a, b in zip(votes, second.released, strict=True)] == counted[1 : len(ran)].tolist()
-    # eta is 0.1. A charge may exceed the remaining allowance if one more candidate would change the price.
+    # The planned share is 0.1. The charges may exceed it, because they include the effect of one more candidate on
+    # the price (docs/privacy/ngrams.md).
     assert 0 < sum(run.spurious for run in ran[1:]) + sum(second.spurious) <= 1.1 * 0.1 * len(release)
 
 

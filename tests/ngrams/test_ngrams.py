@@ -166,8 +166,8 @@ def test_very_little_data_gives_an_empty_release(users, budget):
     assert list(vp.NGrams(max_length=3).release(corpus_of(users), budget)) == []
 
 
-def test_one_length_is_a_set_union(letters, budget):
-    """With `max_length=1` the plan has the rounds of set union, and the same words are released."""
+def test_ngrams_of_length_one_equal_a_set_union(letters, budget):
+    """With `max_length=1`, the plan has the rounds of set union, and the same words are released."""
     one, union = (
         vp.NGrams(max_length=1, max_phrases_per_user=20).plan(budget),
         vp.Items(max_items_per_user=20).plan(budget),

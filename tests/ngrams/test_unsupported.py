@@ -1,4 +1,7 @@
-"""Candidates that reach a threshold only by noise have exact distributions, and doubles agree with eighty digits."""
+"""Tests of candidates that reach a threshold only by noise.
+
+Their distributions are exact, and doubles agree with computations to eighty digits.
+"""
 
 import numpy as np
 import pytest

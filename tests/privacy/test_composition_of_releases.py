@@ -239,7 +239,7 @@ def test_a_count_after_adaptive_rounds_adds_one_gaussian(mechanism):
 
 
 def test_two_sided_spends_are_restored():
-    """`two_sided` is kept in the dict of a spend, and such a spend has no event of dp-accounting."""
+    """A two-sided spend can be restored from its dict, but cannot be converted to a dp-accounting event."""
     spend = Expense(1e-2, 0.3, two_sided=True)
     assert Expense.from_dict(spend.to_dict()) == spend
     with pytest.raises(vp.errors.InputError, match="no event"):

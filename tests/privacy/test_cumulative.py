@@ -98,7 +98,7 @@ def test_the_bound_is_valid_for_simulated_rounds(novel, greedy):
     assert simulated(ROUNDS, even(ROUNDS, novel), novel, runs, seed=novel, greedy=greedy) <= most
 
 
-def test_the_bound_is_close():
+def test_the_bound_is_close_to_the_simulated_probability():
     """At the worst number of items, the bound is less than 1.3 times the simulated probability (false alarm 1e-9)."""
     runs, caps = 60_000, even(ROUNDS, 30)
     found = simulated(ROUNDS, caps, 30, runs, seed=1)
@@ -199,7 +199,7 @@ def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
 
 
 def drawing(pool, chance):
-    """Return caps with which users with one item always give it weight, and other users with a given probability."""
+    """Return caps that a user with one item always uses, and other users use with a given probability."""
     return Caps((1, pool), ((ONE_CAP,) * 5,) * 2, (1.0, chance))
 
 

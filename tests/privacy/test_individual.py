@@ -37,7 +37,7 @@ def naive_reach(charge, cost):
 
 @given(CAPS, COSTS, SENSITIVITIES, PACES, st.lists(st.tuples(LEFT, st.booleans(), st.integers(0, 9)), min_size=1))
 def test_costs_equal_the_reference_and_are_at_most_the_remaining_budget(cap, cost, sensitivity, rates, users):
-    """Costs are integers, in parts of the cap."""
+    """Costs are integers, in units of 2^-40 of the cap."""
     charge = IndividualFilter(cap).charge(cost, sensitivity, rates)
     left, holds, runs = (np.array(column) for column in zip(*users, strict=True))
     costs = charge.costs(left, holds, runs)

@@ -52,9 +52,9 @@ def test_small_probabilities_of_a_miss_are_accurate(epsilon, log_delta):
 @settings(max_examples=25)
 @given(st.floats(0.05, 5), st.floats(-12, -1))
 def test_the_rule_is_private_and_tight(epsilon, log_delta):
-    """Between c and c + 1 users, no event exceeds delta.
+    """For c and c + 1 users, no event has an excess of P over e^epsilon Q above delta.
 
-    Some event attains delta, unless the item is always released.
+    Some event has an excess of exactly delta, unless the item is always released.
     """
     delta, mp = 10**log_delta, precise.context
     growth = mp.exp(mp.mpf(epsilon))

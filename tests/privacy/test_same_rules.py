@@ -79,7 +79,7 @@ def test_the_spend_of_ngrams_covers_every_length_that_runs(ngrams):
 
 
 @pytest.mark.parametrize("weighting", ["weighted", "policy-gaussian"])
-def test_a_single_length_of_dpne_is_a_set_union(weighting):
+def test_dpne_of_length_one_has_the_parameters_of_set_union(weighting):
     """Noise, threshold, grid and cutoff differ only by the slack of n-grams."""
     words = vp.papers.DPNE(1, max_phrases_per_user=50, weighting=weighting, alpha=3.0).plan(BUDGET).first
     items = vp.papers.SetUnion(50, weighting).plan(BUDGET).last

@@ -142,7 +142,7 @@ def test_a_seeded_secret_is_reproducible_and_not_private():
 
 
 @pytest.mark.parametrize("seed", ["7", 7.0, True, None])
-def test_only_integers_are_seeds(seed):
+def test_a_seed_must_be_an_integer(seed):
     """Seeds of other types raise an error."""
     with pytest.raises(InputError, match="seed"):
         Secret.from_seed(seed)

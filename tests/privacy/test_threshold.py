@@ -65,7 +65,7 @@ def test_cells_cover_every_number_once(limit):
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 def test_noise_tails_are_accurate_to_twelve_digits(noise):
-    """The logarithm of the distribution function agrees with eighty digits in both tails."""
+    """The logarithm of the distribution function agrees with a computation to eighty digits in both tails."""
     exact = precise.normal_below if noise == "gaussian" else precise.laplace_below
     points = np.linspace(-30, 30, 241)
     found = log_below(noise, points)

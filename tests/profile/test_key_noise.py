@@ -45,9 +45,9 @@ def excess(one: dict[int | None, float], other: dict[int | None, float], rate: f
 
 @pytest.mark.parametrize("name", NOISES)
 def test_delta_is_the_largest_excess_of_all_neighbours(name):
-    """For every number of users and in both directions, no set of outcomes exceeds delta.
+    """For every number of users and in both directions, the excess of P over e^rate Q is at most delta.
 
-    Novel keys have exactly delta.
+    For novel keys, it equals delta.
     """
     noise, delta = NOISES[name]
     stated, rate = float(key_delta(noise)), float(noise.rate)
@@ -76,7 +76,7 @@ def test_the_probability_of_release_is_nearly_optimal(name):
 
 @pytest.mark.parametrize("change", [{"end": 2.0}, {"coin": 1.01}, {"rate": 1.01}, {"reach": -1}], ids=str)
 def test_less_noise_has_a_larger_delta(change):
-    """Each number of the noise is as small as delta permits, so any change to the unsafe side exceeds delta."""
+    """Each number of the noise is as small as delta permits, so any change to the unsafe side makes delta larger."""
     noise, delta = NOISES["1, 1e-07"]
     (name, factor), *_ = change.items()
     value = getattr(noise, name)

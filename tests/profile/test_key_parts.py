@@ -72,7 +72,7 @@ def test_no_tiny_table_exceeds_delta(case):
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_threshold_is_the_smallest(case):
+def test_the_threshold_is_the_smallest_within_the_budget(case):
     """Delta is within the budget at the threshold, but not at a threshold that is lower by one."""
     parts = PARTS[case]
     assert parts_delta(parts) <= case[1] < parts_delta(replace(parts, threshold=parts.threshold - 1))

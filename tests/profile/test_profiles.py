@@ -354,8 +354,8 @@ def test_columns_with_unusual_names_are_read():
     assert len(found.joint["users", 'a|"']) == 2
 
 
-def test_results_without_counts_are_written(table):
-    """Without counts, a profile has neither counts nor cover."""
+def test_a_profile_without_counts_has_neither_counts_nor_cover(table):
+    """The table contains only columns and values, and a request for counts raises an error."""
     found = vp.profile(table, user="customer", budget=BUDGET, counts=False, options=QUIET, seed=1)
     assert found.cover == {}
     assert found.to_arrow().column_names == ["column", "value"]

@@ -269,7 +269,7 @@ def test_empty_results_are_evaluated(said, words):
     }
 
 
-def test_other_results_are_not_evaluated(said):
+def test_objects_that_are_not_results_are_not_evaluated(said):
     """An object that is not a result and a number of users below 2 raise errors."""
     with pytest.raises(InputError, match="must be one of Release"):
         vp.evaluate("words", said)

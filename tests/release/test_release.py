@@ -196,8 +196,8 @@ def test_other_columns_are_rejected(words):
         Release(words.grams.append_column("count", pa.array(range(5))), PLAN, GUARANTEE)
 
 
-def test_metadata_is_rejected(words):
-    """A table with schema metadata raises `InternalError`."""
+def test_a_table_with_schema_metadata_is_rejected(words):
+    """Metadata could contain private numbers, such as the number of users, so it raises `InternalError`."""
     with pytest.raises(InternalError, match="schema"):
         Release(words.grams.replace_schema_metadata({"users": "17"}), PLAN, GUARANTEE)
 

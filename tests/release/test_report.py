@@ -235,7 +235,7 @@ def test_the_security_policy_allows_only_the_scripts_of_the_page():
 
 
 def test_the_page_of_a_seeded_release_is_marked():
-    """The title, an alert and the guarantee state that it is not private, and the page omits the factor e^epsilon."""
+    """The title, an alert and the guarantee mark the release as not private, and the factor e^epsilon is omitted."""
     plan = PLANS["union.html"]
     grams = [("tea",)]
     private = page_of(release_of(grams, plan))

@@ -86,7 +86,7 @@ def test_a_report_is_shown_inline_and_saved(results, kind, tmp_path):
 
 
 @KINDS
-def test_metadata_is_kept(results, kind):
+def test_a_title_is_added_to_a_copy_of_the_result(results, kind):
     """The report contains the given title, and the rows of the result do not change."""
     result, _ = results[kind]
     named = result.with_metadata(title="Our drinks")

@@ -94,8 +94,8 @@ def test_all_mechanisms_are_covered(folders):
     assert found == {each.name for each in MECHANISMS}
 
 
-def test_the_command_runs(folders, capsys):
-    """The command `voxpop verify` prints text or JSON."""
+def test_the_verify_command_prints_text_or_json(folders, capsys):
+    """The text lists the verified files, the repeated plans and the total."""
     assert main(["verify", str(folders / "default")]) == 0
     text = capsys.readouterr().out
     assert "7 files as saved: counts.json, counts.parquet, release.json, release.parquet, report.html" in text

@@ -30,7 +30,7 @@ class Searched:
         pairs: The number of neighbouring pairs that were weighed.
         wild: The largest distance of random pairs.
         piled: The largest distance of pairs built like the known counterexample.
-        climbed: The largest distance after climbing from the best of both.
+        climbed: The largest distance after hill climbing from the best pair of each kind.
         worst: The pair of the largest distance, a batch of one.
     """
 
@@ -62,9 +62,9 @@ def search_broadly(
 ) -> Searched:
     """Search neighbouring pairs for the largest distance. One call of the real kernel weighs thousands of pairs.
 
-    Half of the pairs are random, a quarter are piled up like the known counterexample, and a quarter are steps of hill
-    climbs from the best of both. Starting weights are arbitrary, because a weighting must be contractive from all of
-    them.
+    Half of the pairs are random, and a quarter resemble the known counterexample. The last quarter results from hill
+    climbing, which starts at the best pair of each kind. Starting weights are arbitrary, because a weighting must be
+    contractive from all of them.
 
     Args:
         weighting: A name, or a rule.

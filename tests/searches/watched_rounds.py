@@ -142,7 +142,7 @@ def strayed(larger: list[Round], smaller: list[Round]) -> bool:
 
 
 def hit(larger: list[Round], smaller: list[Round]) -> bool:
-    """Return whether an item of only the extra user was released.
+    """Return whether an item that only the extra user has was released.
 
     This event is charged to delta, and both releases differ.
     """

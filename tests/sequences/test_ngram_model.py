@@ -215,8 +215,8 @@ def test_synthesis_equals_the_reference_implementation(visits, seed, length):
     assert frame["sequence"].list.len().max() <= max(length, 3)
 
 
-def test_plan_guarantee_and_table_have_the_expected_values(visits):
-    """Wrong fields, a very small epsilon and a corpus of items are rejected."""
+def test_the_plan_has_the_noise_of_the_paper_and_the_table_is_ordered(visits):
+    """Grams are ordered by length. Wrong fields, a very small epsilon and a corpus of items are rejected."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))
     assert (plan.scale, plan.guarantee) == (pytest.approx(8 * 4 / 3), vp.Guarantee(3, 0.0))

@@ -151,8 +151,8 @@ def test_intervals_have_their_nominal_coverage(chain):
     assert all(BOUNDS[name][0] < share <= BOUNDS[name][1] for name, share in shares.items()), shares
 
 
-def test_queries_have_the_expected_answers(model):
-    """The results have the expected columns, order, bounds and sums."""
+def test_shares_add_up_to_one_and_paths_are_in_order(model):
+    """Each share is between its bounds, and the shares of a funnel do not increase."""
     following = model.next(["home"], level=0.9).rename({"probability": "share"})
     assert following["share"].sum() == pytest.approx(1)
     assert (following["low"] <= following["share"]).all()

@@ -1,4 +1,4 @@
-"""Tests of the size of closures, which contain keys. They are small, because public tables are added to the rows."""
+"""Tests that closures are small, because they contain keys and Spark writes large closures to disk."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,7 @@
-"""Tests of the engine contract on Spark. Executors, transferred rows and the reference implementation agree."""
+"""Tests of the engine contract on Spark.
+
+Releases on the executors and of rows transferred to this process equal the releases of the reference implementation.
+"""
 
 from functools import cache
 

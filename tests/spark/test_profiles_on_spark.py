@@ -20,7 +20,7 @@ LISTS = {"city": ["Delft", "Lund", "nowhere"], "year": [2020, 1900], "note": ["t
 
 @pytest.mark.parametrize("known", [None, LISTS], ids=["no lists", "lists"])
 @pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
-def test_a_profile_is_the_same(spark, partitions, known):
+def test_a_profile_is_the_same_on_spark_and_on_local_engines(spark, partitions, known):
     """Joint values, words, counts and cover are equal. The types in the DataFrame determine the columns."""
     local = pl.DataFrame(ROWS)
     frame = spark.createDataFrame(local.rows(), schema=local.columns)
@@ -39,7 +39,7 @@ def test_a_profile_is_the_same(spark, partitions, known):
 
 @pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
 @pytest.mark.parametrize("each", [1, 5], ids=["one number per key", "rounds"])
-def test_keys_with_counts_are_the_same(spark, partitions, each):
+def test_keys_with_counts_are_the_same_on_spark_and_on_local_engines(spark, partitions, each):
     """Keys, counts, the entry and the sums of other rows are equal, for one key per user and for several."""
     rows = {
         "who": [number // each for number in range(1500 * each)],
@@ -65,7 +65,7 @@ def test_keys_with_counts_are_the_same(spark, partitions, each):
     assert len(found[0].joint["city", "year"]) == 21
 
 
-def test_users_in_parts_are_the_same(spark):
+def test_keys_of_users_in_parts_are_the_same_on_spark_and_on_local_engines(spark):
     """Users with one, two and more keys are in different parts, and their keys and counts are equal."""
     held = [1 + (who % 10 >= 7) + (who % 10 == 9) * (1 + who // 10 % 3) for who in range(1500)]
     rows = [(who, f"city {(who // 3 + place) % 6}") for who, n in enumerate(held) for place in range(n)]

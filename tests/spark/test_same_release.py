@@ -96,7 +96,7 @@ def test_descent_in_several_partitions_releases_almost_the_same_items(read_both,
 
 
 @pytest.mark.parametrize("other", [None, "all others"])
-def test_contexts_are_the_same(read_both, talk, other):
+def test_contexts_are_the_same_on_spark_and_on_the_local_engine(read_both, talk, other):
     """If rows are sorted by content, the sequences of users and the contexts equal those of the local engine."""
     _, spread = read_both(talk)
     local = read_engine(talk.sort("who", "what"), user="who", text="what")
@@ -146,7 +146,7 @@ def test_users_named_by_strings_have_the_same_draws(read_both, talk):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_real_visits_are_the_same(spark, data_dir):
+def test_grams_of_real_visits_are_the_same_on_spark_and_on_the_local_engine(spark, data_dir):
     """For MSNBC and lengths up to 6, DPNE releases the same grams on both engines."""
     ngrams = vp.papers.DPNE(max_length=6, max_phrases_per_user=10)
     path = str(data_dir / "msnbc.parquet")

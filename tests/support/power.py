@@ -26,9 +26,9 @@ def surely_refuted(
 
 
 def _same_side(likely: list[tuple[int, int]], trials: int, epsilon: float, delta: float, error: float) -> bool:
-    """Return whether one direction refutes the claim at all four corners.
+    """Return whether one direction refutes the claim for all four pairs of extreme counts.
 
-    Each direction is monotone, so it also refutes the claim between the corners.
+    Each direction is monotone in both counts, so it also refutes the claim for all counts between the extremes.
     """
     corners = [TrialCounts(one, other, trials).directions(error) for one in likely[0] for other in likely[1]]
     return any(all(each[way][0] - exp(epsilon) * each[way][1] > delta for each in corners) for way in range(4))

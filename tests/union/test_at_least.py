@@ -73,7 +73,7 @@ def test_thresholds_for_one_user_fewer_are_detected(few, name):
     assert len(plan.release(few, seed=2)) > binom.isf(FALSE_ALARM, ITEMS, BETA)
 
 
-def test_the_bound_is_close(few):
+def test_the_bound_is_close_to_the_number_of_released_items(few):
     """A single pass releases more than half of the allowed number (false alarm 1e-9)."""
     plan = planned(UNIONS["policy-gaussian"], GENEROUS, FEW, BETA)
     assert len(plan.release(few, seed=3)) > binom.isf(1 - FALSE_ALARM, ITEMS, BETA / 2)

@@ -307,8 +307,8 @@ def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, 
 
 
 @pytest.mark.jit
-def test_a_menu_with_less_noise_is_a_different_audit_case():
-    """The difference of its exact probabilities is more than five times as large."""
+def test_less_noise_separates_the_probabilities_of_an_audit_case():
+    """With less noise, the difference of the exact probabilities is more than five times as large."""
     (case,) = limit_cases()
     louder = counted(replace(menu_of(case.budget), sigma=1.0), case.budget)
     assert louder.exact[0] - louder.exact[1] > 5 * (case.exact[0] - case.exact[1])
