@@ -176,7 +176,7 @@ def entry_of(budget):
 
 @pytest.mark.parametrize("budget", [{"epsilon": 0.1, "delta": 1e-9}, {"delta": 1e-9, "epsilon": 0.1}])
 def test_a_budget_that_does_not_cover_its_releases_is_rejected(folder, budget, capsys):
-    """This also applies to a single release, because its report states the budget of its ledger."""
+    """A single release is also rejected, because its report states the budget of its ledger."""
     total = "(0.1, 1e-09)-DP, one user added or removed; if all budgets were fixed in advance: (0.1, 1e-09)"
     changed(folder / "release.json", metadata=entry_of(budget))
     for name in ("counts.json", "top.json"):

@@ -1,4 +1,4 @@
-"""Tests that compare the reconstructed MAD and MAD2R with plain loops, and of the largest change by one user."""
+"""Tests of the reconstructed MAD and MAD2R, including plain loops and the largest change by one user."""
 
 import numpy as np
 import pytest

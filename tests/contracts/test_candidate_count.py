@@ -34,7 +34,7 @@ def both_directions(off_by):
     return hockey_stick(with_user, CHANCE * off_by), hockey_stick(CHANCE * off_by, with_user)
 
 
-def test_with_the_exact_number_of_candidates_the_bound_holds():
+def test_the_bound_is_valid_for_the_exact_number_of_candidates():
     """Delta is far below the delta of a Gaussian mechanism of sensitivity 1."""
     assert max(both_directions(1.0)) <= delta(EPSILON, 1 / SIGMA)
 

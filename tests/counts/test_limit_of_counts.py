@@ -47,7 +47,7 @@ def classes(engine, edges=(4, 16, 64), counted=None):
 
 @pytest.mark.parametrize("budget", [BUDGET, vp.Budget(0.1, 1e-6), vp.Budget(12, 1e-12)], ids=str)
 def test_every_limit_and_the_histogram_are_within_the_budget(budget):
-    """A computation with eighty digits shows that the planned numbers are within the budget.
+    """A computation to eighty digits shows that the planned numbers are within the budget.
 
     A histogram with less noise exceeds the budget.
     """

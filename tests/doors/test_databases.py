@@ -52,7 +52,7 @@ def test_sqlite_is_read(rows, file):
 
 
 def test_adbc_connections_to_sqlite_are_rejected(file):
-    """Such connections are rejected, because ADBC's driver for SQLite infers types from the first rows."""
+    """The reason is that the ADBC driver for SQLite infers types from the first rows."""
     pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     from adbc_driver_sqlite import dbapi
 

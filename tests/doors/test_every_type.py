@@ -58,13 +58,13 @@ def from_numbers(kind: pa.DataType, stored: list[int]) -> pa.Array:
 
 
 def decimals(make: str, digits: int, scale: int) -> pa.Array:
-    """Return the smallest and the largest decimals of a type."""
+    """Return decimals of a type, including the smallest and the largest."""
     ends = [0, 1, -1, 10**digits - 1, 1 - 10**digits, 5 * 10 ** (digits - 1)]
     return from_numbers(getattr(pa, make)(digits, scale), ends)
 
 
 def whole(kind: pa.DataType) -> pa.Array:
-    """Return the smallest and the largest values of an integer type."""
+    """Return the smallest value of an integer type, 0, 1, and the largest value."""
     ends = np.iinfo(str(kind))
     return pa.array([ends.min, 0, 1, ends.max], kind)
 

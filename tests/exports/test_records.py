@@ -1,4 +1,4 @@
-"""Tests that the record for the deployments registry conforms to its schema, and of the content of the checklist."""
+"""Tests of the record for the deployments registry, which must conform to its schema, and of the checklist."""
 
 import copy
 

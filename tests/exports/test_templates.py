@@ -93,7 +93,7 @@ def test_databases_find_the_words_in_rendered_statements(words):
 
 @pytest.mark.parametrize("name", ["{{ x }}", "a{%b", "{#", "a\rb"])
 def test_column_names_that_look_like_templates_are_rejected(name):
-    """Such names are rejected in calls and in data, because a name cannot be written as concatenated strings."""
+    """Names in calls and in data are rejected, because a name cannot be written as concatenated strings."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for form in ("where", "select"):
         for release, columns in ((items_of(["tea"]), name), (items_of(["tea"], name), None)):

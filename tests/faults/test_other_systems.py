@@ -130,7 +130,7 @@ def test_a_corpus_is_read_within_a_memory_limit(system, tmp_path):
     assert settings.release(vp.load_corpus(tmp_path / "kept"), vp.Budget(4, 1e-7), seed=1) == whole
 
 
-def test_a_ledger_is_charged(system, tmp_path):
+def test_a_ledger_is_charged_without_the_missing_functions(system, tmp_path):
     """The ledger is an SQLite file, so a charge needs no function that these systems lack."""
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea"] * 500}), user="who", items="what")
     account = vp.Ledger(tmp_path / "team.ledger").open("drinks", vp.Budget(8, 1e-6), create=True)

@@ -1,4 +1,4 @@
-"""Tests of a real federation, a SuperLink and four SuperNodes as separate processes on loopback.
+"""Tests of a real federation of a SuperLink and four SuperNodes, which are separate processes on this machine.
 
 The results are compared with the simulation. Several runs share the nodes at the same time, and each test waits for its
 run. The run config determines the faults of the nodes and the server. Apart from these faults, the nodes and the server

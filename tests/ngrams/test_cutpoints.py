@@ -66,7 +66,7 @@ def outcomes(empty):
 
 
 def means(empty, held, rule):
-    """Return means over all outcomes, of spurious grams, of charges, and of charges for only the chosen cutpoints.
+    """Return the mean spurious grams, charges, and charges for only the chosen cutpoints, over all outcomes.
 
     Args:
         empty: The number of candidates without users, by band.

@@ -1,4 +1,4 @@
-"""Independent computations of delta, with eighty digits, numerical integration, and dp-accounting."""
+"""Independent computations of delta, by formulas to eighty digits, numerical integration, and dp-accounting."""
 
 import math
 
@@ -9,7 +9,7 @@ from voxpop.privacy import precise
 
 
 def gaussian_delta(epsilon, mu):
-    """Return the delta of a Gaussian mechanism by the textbook formula, with eighty digits."""
+    """Return the delta of a Gaussian mechanism by the textbook formula, to eighty digits."""
     mp = precise.context
     e, m = mp.mpf(epsilon), mp.mpf(mu)
     if m == 0:
@@ -18,7 +18,7 @@ def gaussian_delta(epsilon, mu):
 
 
 def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=0.0):
-    """Return the larger delta of both directions for two neighbours with released noisy values, with eighty digits."""
+    """Return the larger delta of both directions for two neighbours with released noisy values, to eighty digits."""
     mp = precise.context
     none = mp.mpf(1)
     for weight in novel_weights:

@@ -98,7 +98,7 @@ def test_nearly_the_whole_budget_is_spent(shape, noise):
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 def test_joint_accounting_needs_less_noise_and_a_lower_threshold(shape):
-    """The published accounting needs more of both."""
+    """Published accounting needs more noise and a higher threshold."""
     old, new = calibrate(PAPER, novelty(shape), accounting="published"), calibrate(PAPER, novelty(shape))
     assert new.scale < old.scale
     assert new.threshold < old.threshold

@@ -15,7 +15,7 @@ ALL_BITS = 1 << 128
 
 
 def exact_chance(noise, weight, threshold, scale):
-    """Return P(weight + noise >= threshold) with fifty digits."""
+    """Return P(weight + noise >= threshold) to fifty digits."""
     distance = (fifty.mpf(weight) - fifty.mpf(threshold)) / fifty.mpf(scale)
     if noise == "gaussian":
         return fifty.erfc(-distance / fifty.sqrt(2)) / 2
@@ -42,7 +42,7 @@ DISTANCES = {"gaussian": 38.0, "laplace": 700.0}
     st.floats(-6, 6).map(lambda log: 10.0**log),
     st.integers(20, 50),
 )
-def test_decisions_equal_decisions_with_fifty_digits(noise, place, scale, bits):
+def test_decisions_equal_decisions_computed_to_fifty_digits(noise, place, scale, bits):
     """The draws are as close to the probability as 128 bits allow, or slightly further away."""
     distance = place * DISTANCES[noise]
     threshold_units, unit = 1 << 58, 2.0**-bits
@@ -70,7 +70,7 @@ def assert_doubles_are_within_their_band(rule, weight, chance):
     st.floats(math.log(1e-25), math.log(0.1)).map(math.exp),
     st.integers(0, 60),
 )
-def test_optimal_selection_agrees_with_the_recursion_with_fifty_digits(epsilon, delta, count):
+def test_optimal_selection_agrees_with_the_recursion_to_fifty_digits(epsilon, delta, count):
     """The recursion gives the same decisions as the closed form."""
     e, d, chance = fifty.exp(fifty.mpf(epsilon)), fifty.mpf(delta), fifty.mpf(0)
     for _ in range(count):

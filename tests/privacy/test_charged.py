@@ -148,7 +148,7 @@ def test_more_than_32_lengths_are_rejected(lengths):
 @settings(max_examples=at_length(40, 15), phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS)
 def test_no_adaptive_round_exceeds_its_charge(epsilon, delta, limit):
-    """With eighty digits, the first round and the scored rounds, each with its own grid, are within the charge."""
+    """Computed to eighty digits, the first round and the scored rounds are within the charge on their own grids."""
     try:
         plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     except BudgetError:

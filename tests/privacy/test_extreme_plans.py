@@ -195,7 +195,7 @@ MOST_HOLDERS = 160  # Computations with more users and eighty digits take too lo
 
 
 def survival_of(ballot, wanted):
-    """Return the survival probability of a prefix in a round by its number of users, as sums with eighty digits."""
+    """Return the survival probability of a prefix in a round by its number of users, as sums to eighty digits."""
     tails = [1, *map(mp.mpf, ballot.tails), 0]
     chances = [tail - after for tail, after in pairwise(tails)][: ballot.theta]
     below, survives = [mp.mpf(1)] + [mp.mpf(0)] * (ballot.theta - 1), {0: mp.mpf(0)}

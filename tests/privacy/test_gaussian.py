@@ -56,7 +56,7 @@ def test_delta_is_never_nan():
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("delta_target", DELTAS)
 def test_sigma_is_the_smallest_private_sigma(epsilon, delta_target):
-    """With eighty digits, delta is at most the target at sigma, but above the target if sigma is smaller by 1e-12."""
+    """Computed to eighty digits, delta is at most the target at sigma, but not if sigma is smaller by 1e-12."""
     found = sigma(epsilon, delta_target)
     assert oracle.gaussian_delta(epsilon, 1 / precise.number(found)) <= delta_target
     assert oracle.gaussian_delta(epsilon, 1 / precise.number(found * (1 - 1e-12))) > delta_target

@@ -84,7 +84,7 @@ def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
 
 
 def test_users_who_pay_less_than_the_rounding_error_add_no_weight():
-    """The payment of such a user does not cover the rounding of the weights of later users."""
+    """Such a small payment does not cover the rounding of the weights of later users."""
     charge = IndividualFilter(1.0).charge(WHOLE, 1.1)
     assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 

@@ -11,7 +11,7 @@ from voxpop.privacy.decisions import exact_probability, selection_probability
 
 
 def recursion(epsilon, delta, most):
-    """Return the probabilities by their definition, with eighty digits."""
+    """Return the probabilities by their definition, to eighty digits."""
     mp = precise.context
     growth, mass, values = mp.exp(mp.mpf(epsilon)), mp.mpf(delta), [mp.mpf(0)]
     for _ in range(most):
@@ -23,7 +23,7 @@ def recursion(epsilon, delta, most):
 @settings(max_examples=50)
 @given(st.floats(-2, 1.3), st.floats(-30, -0.05))
 def test_the_closed_form_equals_the_recursion(log_epsilon, log_delta):
-    """With eighty digits, the closed form and the recursion agree exactly.
+    """Computed to eighty digits, the closed form and the recursion agree exactly.
 
     In doubles, the relative error of the smaller probability is at most 1e-12.
     """

@@ -115,7 +115,7 @@ EXTREMES = [0, 1, 2**20, 2**63 - 1, 2**63, 2**64 - 1]
 
 @pytest.mark.parametrize("rate", [1e-5, 0.03, 1.0, 5.0])
 def test_errors_of_cells_and_doubles_are_within_the_charge(rate):
-    """Errors are measured with sixty digits, for random draws, the middle, and the ends of the range of doubles."""
+    """Errors are computed to sixty digits, for random draws, the middle, and the ends of the range of doubles."""
     rng = np.random.default_rng(1)
     draws = rng.integers(0, 2**64, (400, 2), np.uint64, endpoint=False)
     draws[:6, 0] = np.array(EXTREMES, np.uint64)

@@ -290,7 +290,7 @@ def test_planning_ends_with_a_check():
 
 
 def test_the_plan_of_a_loaded_release_cannot_release(tmp_path):
-    """This plan is only a record."""
+    """A loaded plan is only a record, so it has no method `release`."""
     words = vp.Release.from_items(pa.array(["milk"]), PLANS["items"], PLANS["items"].guarantee)
     words.save(tmp_path / "words")
     assert not hasattr(vp.load(tmp_path / "words").plan, "release")

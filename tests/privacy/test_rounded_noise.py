@@ -31,7 +31,7 @@ def test_cells_have_the_probability_of_the_normal_distribution():
 
 @pytest.mark.slow
 @given(weight=st.integers(0, 2**55), sigma=st.floats(0.01, 1e4), shift=st.integers(0, 2**20))
-def test_doubles_agree_with_eighty_digits(weight, sigma, shift):
+def test_doubles_agree_with_exact_computations(weight, sigma, shift):
     """The fast computation in doubles and the exact computation give the same cells."""
     unit, cell = 1 << 32, 1 << 30
     draws = draws_of(40, seed=shift)

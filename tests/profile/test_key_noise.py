@@ -65,7 +65,7 @@ def test_delta_is_the_largest_excess_of_all_neighbours(name):
 
 @pytest.mark.parametrize("name", NOISES)
 def test_the_probability_of_release_is_nearly_optimal(name):
-    """It is lower than for optimal selection by at most delta, and equal up to `reach` users."""
+    """The probability is lower than for optimal selection by at most delta, and equal up to `reach` users."""
     noise, delta = NOISES[name]
     for users in range(1, 2 * noise.reach + 3):
         optimal = float(exact_probability(float(noise.rate), delta, users))

@@ -427,12 +427,12 @@ def same_on_all_engines(table, joint, limit):
 
 @pytest.mark.parametrize("each", [1, 2, 6])
 @pytest.mark.parametrize("limit", [None, 1, 2])
-def test_all_engines_release_the_same(each, limit):
+def test_all_engines_release_the_same_keys(each, limit):
     """The engines are those in memory and within a memory limit, and the reference engine."""
     assert len(same_on_all_engines(visits(900, each), [("city", "year"), ("city",)], limit)) >= 5
 
 
-def test_all_engines_release_the_same_in_parts():
+def test_all_engines_release_the_same_keys_in_parts():
     """Users with one, two and more keys have the same results on every engine."""
     found = same_on_all_engines(mostly_one(900), [("city",)], None)
     assert found.plan.chosen == 3
@@ -540,7 +540,7 @@ def test_budgets_without_a_threshold_are_rejected():
 
 
 def test_classes_below_the_noise_are_assumed_to_be_empty():
-    """However, a class that continues a decreasing sequence of classes is kept."""
+    """A class below the noise is kept if it continues a decreasing sequence of classes."""
     assert assumed_users([4000, 30, -20, 9], 20.0) == [4000.0, 0.0, 0.0, 0.0]
     assert assumed_users([2600, 963, 298, 139], 20.0) == [2600.0, 963.0, 298.0, 139.0]
     # The last class is below the noise, but it continues a decreasing tail.

@@ -36,7 +36,7 @@ def released(rounds, corpus, candidates, secret):
 
 @pytest.mark.parametrize(("square", "limit", "number"), [(0.4, 100, 10**6), (2.0, 400, 50), (0.05, 102_400, 10**8)])
 def test_the_rounds_spend_at_most_their_planned_mu(square, limit, number):
-    """The noise spends at least 99.9 percent of it, and the expected number of spurious candidates is 0.5."""
+    """The noise spends at least 99.9 percent of the planned mu^2, and about 0.5 spurious candidates are expected."""
     rounds = plan_known(square, limit, number, 0.5)
     spent = fsum((each.shares.sensitivity / each.sigma) ** 2 for each in rounds.rounds)
     assert 0.999 * square < spent <= square

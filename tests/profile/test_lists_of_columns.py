@@ -116,7 +116,7 @@ def test_neighbours_use_the_same_list(monkeypatch):
     assert one != two
 
 
-def test_every_engine_releases_the_same():
+def test_every_engine_releases_the_same_profile():
     """The engines in memory and within a memory limit and the reference engine agree, even on joint values."""
     rows = table(900)
     profiling = vp.ProfileMechanism.of(rows, **CHOSEN, joint=[("city", "year")], known=LISTS)

@@ -178,7 +178,7 @@ def test_invalid_combinations_are_rejected(joint):
 
 
 def test_a_column_of_another_type_than_planned_is_rejected():
-    """Otherwise, values of different types with the same spelling would be one key."""
+    """Values of different types with the same spelling would otherwise be one key."""
     with pytest.raises(ColumnError, match="contains int32"):
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([1], pa.int32()), pa.array(["x"])])
     with pytest.raises(ColumnError, match="contains date32"):

@@ -78,7 +78,7 @@ def test_an_explanation_contains_the_tokens_of_an_item(words):
 
 
 def test_an_explanation_lists_similar_released_items(words):
-    """For a missing item, it lists released items that differ only in accents, case or punctuation."""
+    """The explanation of a missing item lists released items that differ only in accents, case or punctuation."""
     assert words.explain(["Cafe"]).similar == (("café",),)
     assert words.explain("cafe").similar == (("café",),)
     assert words.explain("zsh").similar == ()
@@ -86,7 +86,7 @@ def test_an_explanation_lists_similar_released_items(words):
 
 
 def test_an_explanation_names_the_missing_part_of_a_phrase(phrases):
-    """It also recommends a larger `max_length` for longer phrases."""
+    """For a phrase that is too long, the explanation also recommends a larger `max_length`."""
     assert phrases.explain("get it").released
     assert "nobody" not in str(phrases.explain("get it"))
     assert "expected to have no user (max_spurious_share)" in str(phrases.explain("get it"))
@@ -109,7 +109,7 @@ def test_users_needed_equal_the_numbers_of_the_plan(words, phrases, tmp_path):
 
 
 def test_explanations_of_heavy_hitters_describe_votes(said):
-    """They mention the length of the word, the one vote of each user, and the excluded words."""
+    """The explanation mentions the length of the word, the one vote of each user, and the excluded words."""
     found = vp.HeavyHitters(max_length=4, exclude=["tea"]).release(said, BUDGET)
     text = str(found.explain("long"))
     assert "has 4 characters and an end mark" in text

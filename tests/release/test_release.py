@@ -142,7 +142,7 @@ def test_repr_marks_a_seeded_release(release_of):
 
 
 def test_equal_releases_have_the_same_grams_plan_and_guarantee(words, release_of):
-    """A difference in any of them makes releases unequal."""
+    """Releases are unequal if their grams, plans or guarantees differ."""
     assert words == Release.from_items(pa.array(words.to_list()), StoredPlan(words.plan.to_dict()), words.guarantee)
     assert words != Release(words.grams, words.plan, words.guarantee)
     assert words != release_of("tea")

@@ -365,7 +365,7 @@ def test_the_table_of_odds_is_an_upper_bound(epsilon, delta, before, taken):
 
 
 def test_the_table_of_odds_is_informative_at_epsilon_8():
-    """Its four values are different, and none of them is "just below 100 %"."""
+    """The four values of the table are different, and none of them is "just below 100 %"."""
     page = page_of(release_of([("tea",)], StoredPlan({}), vp.Guarantee(8, 1e-7)))
     shown = re.findall(r"<tr><th scope=\"row\">1 in [\d,]+</th><td>(.*?)</td>", page)
     assert shown == ["1 in 333", "23.2 %", "96.9 %", "99.97 %"]
@@ -395,7 +395,7 @@ def test_a_large_epsilon_or_delta_has_a_caution(epsilon, delta, said):
 
 
 def test_a_guarantee_that_is_not_private_has_no_cautions():
-    """The report has an alert instead."""
+    """The report has an alert instead of cautions."""
     assert in_words.cautions(vp.Guarantee(50, 1e-2, private=False)) == []
 
 

@@ -56,7 +56,7 @@ def test_the_table_of_transitions_agrees_with_the_query(model):
 
 
 def test_symbols_without_a_row_share_one_column(model):
-    """Their shares are summed, so each row adds up to 1."""
+    """The shares of these symbols are summed, so each row adds up to 1."""
     share, low, high = model._queries.transitions_among([0, 2], 0.9)
     whole = model._queries.transitions_among([0, 1, 2, 3], 0.9)[0]
     np.testing.assert_allclose(share[:, :2], whole[[0, 2]][:, [0, 2]])

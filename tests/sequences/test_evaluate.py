@@ -56,7 +56,7 @@ def test_models_with_a_larger_epsilon_resemble_the_data_more():
 
 @pytest.mark.jit
 def test_distances_are_measured_on_drawn_sequences():
-    """Distances between drawn sequences and the data of another process are as expected."""
+    """Distances from the data of another process agree with the distances of 50,000 other drawn sequences."""
     model = vp.Sequences(alphabet=STEPS).release(cases(), vp.Budget(20), seed=1)
     users, other = 3_000, ["pay", "check", "check"]
     corpus = read_engine(pl.DataFrame({"who": range(users), "steps": [other] * users}), user="who", sequence="steps")

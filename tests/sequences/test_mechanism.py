@@ -118,7 +118,7 @@ USERS = st.lists(
 
 
 def test_a_plan_of_single_symbols_has_no_threshold():
-    """In such a plan, no symbol is a context, so the text mentions no contexts."""
+    """If only single symbols are counted, no symbol is a context, so the text mentions no contexts."""
     plan = vp.Sequences(max_gram=1, alphabet=["home", "news"]).plan(vp.Budget(1))
     assert plan.threshold is None
     assert "context" not in str(plan)

@@ -133,7 +133,7 @@ def test_opening_a_wrong_folder_does_not_change_it(tmp_path):
 
 
 def test_a_series_without_its_folder_creates_no_new_folder(tmp_path):
-    """Every call on such a series raises an error."""
+    """Every call on a series without its folder raises an error."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     shutil.rmtree(tmp_path / "s")
     for call in (

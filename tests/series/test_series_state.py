@@ -388,7 +388,7 @@ def test_a_state_without_the_columns_of_users_records_them_on_the_next_night(tmp
 
 
 def test_a_night_with_an_untyped_user_column_records_no_types(tmp_path):
-    """None of its rows has a user, so the next night may still determine the types of both columns."""
+    """No row of the night has a user, so the next night may still determine the types of both columns."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
     for night, kind in enumerate((pa.null(), pa.string(), pa.null()), start=1):
         table = pa.table(

@@ -166,7 +166,7 @@ def test_every_undecided_item_of_a_pool_gets_noise():
 
 
 def test_missing_weights_are_rejected():
-    """Otherwise, a round would run without these weights."""
+    """A round would otherwise run without the missing weights."""
     users = [[list("ab")] for _ in range(4)]
     secret = Secret.from_seed(1)
     pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
@@ -202,7 +202,7 @@ def crowd():
 
 
 @pytest.mark.parametrize(("cell", "kind"), [({"max_items_per_user": 1}, "items"), ({"max_items_per_user": 3}, "text")])
-def test_one_partition_releases_the_same_as_the_local_engine(read_both, crowd, cell, kind):
+def test_one_partition_gives_the_release_of_the_local_engine(read_both, crowd, cell, kind):
     """The releases of items and of words of texts are equal."""
     local, spread_out = read_both(crowd, 1, **{kind: "what"})
     union = vp.Items(**cell)
@@ -233,7 +233,7 @@ def test_only_released_items_are_sent_to_the_driver(read_both, crowd, collected)
     assert len(one & set(other)) >= 0.7 * len(one) > 15
 
 
-def test_one_task_and_one_task_per_place_release_the_same(read_both, crowd, monkeypatch):
+def test_one_task_and_one_task_per_place_give_the_same_release(read_both, crowd, monkeypatch):
     """The release does not depend on whether pools fit into one task."""
     _, spread_out = read_both(crowd, 4, items="what")
     releases = []

@@ -113,9 +113,9 @@ def test_only_one_check_accesses_internals_of_spark():
 
 
 def test_names_of_folders_are_strings(spark, tmp_path):
-    """Otherwise, Spark would infer types from the names of all folders.
+    """Spark would otherwise infer types from the names of all folders.
 
-    Then one folder could change the values of all other folders.
+    One folder could then change the values of all other folders.
     """
     for name in ("07", "8"):
         (tmp_path / f"what={name}").mkdir()

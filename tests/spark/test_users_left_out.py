@@ -14,7 +14,7 @@ ROWS = {"who": ["ann", None, "bob", "NULL", "nan", ""], "what": list("abcdef")}
 
 @pytest.mark.parametrize("partitions", [None, 2])
 def test_rows_without_a_user_are_skipped(spark, partitions, capsys):
-    """Executors skip such rows, and so does the local engine for transferred rows. A message contains their number."""
+    """Executors and the local engine skip these rows, and a message contains the number of skipped rows."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
     options = vp.ReadOptions(partitions=partitions, missing_users="drop", exact=True)
     engine = read_engine(frame, user="who", items="what", options=options)

@@ -67,7 +67,7 @@ def test_levels_for_more_items_exceed_the_budget(budget, limit):
 
 
 def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
-    """The charge does not include the projection error of such caps."""
+    """The charge includes the projection error only for caps on the lattice."""
     caps = plan.passes[0].caps
     first = 99 * ONE_CAP // 100, *caps.weights[0][1:]
     off = replace(caps, weights=(first, *caps.weights[1:]))

@@ -136,7 +136,7 @@ def test_removing_a_user_with_one_word_costs_no_delta_at_large_epsilon():
 
 
 @given(st.floats(0.01, 0.95), st.integers(2, 40), st.integers(0, 400))
-def test_survival_agrees_with_fifty_digits(rate, theta, spare):
+def test_survival_agrees_with_a_computation_to_eighty_digits(rate, theta, spare):
     """Binomial tails and their complements have a relative error below 1e-10."""
     holders = theta - 1 + spare
     survived, lost = survival(Ballot(rate, theta), np.array([holders]))
