@@ -73,7 +73,7 @@ def assert_refuted(case, joined, without, trials=TRIALS):
 
 
 def test_halved_noise_is_detected(monkeypatch):
-    """One more user has twice the effect at the number of users for which the weight is near the threshold."""
+    """In the mutant, one more user has twice the effect if the weight is near the threshold."""
     plan = UNION.plan(BUDGET)
     others = int(plan.threshold)
     chances = [float(ndtr((k - plan.threshold) / plan.scale)) for k in (others + 1, others)]
@@ -90,7 +90,7 @@ def test_halved_noise_is_detected(monkeypatch):
 
 
 def test_an_ignored_limit_is_detected(monkeypatch):
-    """A user has eight times as many items as the limit, and all of them are counted."""
+    """The mutant counts all items of a user who has eight times as many items as the limit."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
     real = bound.cut_to_limit
@@ -100,7 +100,7 @@ def test_an_ignored_limit_is_detected(monkeypatch):
 
 
 def test_unbounded_candidates_are_detected(monkeypatch):
-    """The items of a user beyond the limit are tested with weight 0, as in the published code of GW."""
+    """The mutant tests the items of a user beyond the limit with weight 0, as the published code of GW does."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
     real = weigh.weigh
@@ -118,7 +118,7 @@ def test_unbounded_candidates_are_detected(monkeypatch):
 
 
 def test_redrawn_noise_is_detected(monkeypatch):
-    """A retry draws noise again and releases the items of both draws."""
+    """The mutant draws noise twice and releases the items of both draws."""
     plan = UNION.plan(BUDGET)
     real = running._chosen
 
@@ -146,7 +146,7 @@ def test_a_fixed_seed_is_detected(monkeypatch):
 
 
 def test_a_threshold_off_by_one_user_is_detected():
-    """The optimal selection counts one user too many."""
+    """In the mutant, optimal selection counts one user too many."""
     plan = vp.papers.OptimalSelection().plan(BUDGET)
     case = alone(plan, 1, "alone")
     slack = BUDGET.delta
@@ -159,7 +159,7 @@ def test_a_threshold_off_by_one_user_is_detected():
 
 
 def test_a_threshold_off_by_one_grid_step_is_detected(monkeypatch):
-    """Weights are multiples of one eighth, and the threshold is lower than planned by one eighth."""
+    """Weights are multiples of one eighth, and the threshold of the mutant is lower than planned by one eighth."""
     monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
     plan = vp.papers.SetUnion(LIMIT, "weighted", accounting="joint").plan(BUDGET)
     assert plan.threshold * 8 == round(plan.threshold * 8)
@@ -186,7 +186,7 @@ def assert_refuted_or_off_plan(case, joined, without, trials):
 
 
 def test_a_server_that_needs_one_vote_fewer_is_detected(monkeypatch):
-    """The server of heavy hitters extends prefixes with theta - 1 votes."""
+    """In the mutant, the server of heavy hitters extends prefixes with theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
     case = hitters_near(plan)
     real = hitters_releasing.grown_trie
@@ -205,7 +205,7 @@ def test_a_server_that_needs_one_vote_fewer_is_detected(monkeypatch):
 @pytest.mark.slow  # 100,000 trials of n-grams
 @pytest.mark.parametrize("factor", [0.5, 1e-6])
 def test_spurious_grams_with_a_wrong_probability_are_detected(factor, monkeypatch):
-    """Grams without weight appear half as often as noise would release them, or almost never."""
+    """In the mutants, grams without weight are released half as often as noise would release them, or almost never."""
     case = next(case for case in ngrams_cases() if case.name.startswith("empty"))
     real = selecting.spurious_hits
     monkeypatch.setattr(
@@ -216,7 +216,7 @@ def test_spurious_grams_with_a_wrong_probability_are_detected(factor, monkeypatc
 
 
 def test_votes_with_half_the_noise_are_detected(monkeypatch):
-    """Votes of default n-grams have half the noise that was charged."""
+    """In the mutant, votes of default n-grams have half the noise that was charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
     real, ran = voting.NoisyLevels, case.joined.args[3].args[0]
@@ -233,7 +233,7 @@ def test_votes_with_half_the_noise_are_detected(monkeypatch):
 
 
 def test_users_who_are_weighed_twice_from_work_files_are_detected(monkeypatch):
-    """Within a memory limit, the order of users contains every user twice, so every user is weighed twice."""
+    """In the mutant, the order of users within a memory limit contains every user twice."""
     plan = UNION.plan(BUDGET)
     case, trials = alone(plan, LIMIT, "alone", within_limit, 8_000), 40_000
     assert examine(case, trials).passed
@@ -248,7 +248,7 @@ def test_users_who_are_weighed_twice_from_work_files_are_detected(monkeypatch):
 
 
 def test_half_the_noise_scale_in_grams_is_detected(monkeypatch):
-    """The noise of the grams of the paper (CAC12) is calibrated to half the sensitivity."""
+    """In the mutant, the noise of the grams of the paper (CAC12) is calibrated to half the sensitivity."""
     case = one_level(vp.Budget(1.0))
     real = paths.laplace_noise
     monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
@@ -257,7 +257,7 @@ def test_half_the_noise_scale_in_grams_is_detected(monkeypatch):
 
 
 def test_half_the_noise_scale_in_contexts_is_detected(monkeypatch):
-    """The noise of the counts after contexts is calibrated to half the sensitivity."""
+    """In the mutant, the noise of the counts after contexts is calibrated to half the sensitivity."""
     case = one_level_of_contexts(vp.Budget(1.0))
     real = paths.laplace_noise
     monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
@@ -267,7 +267,7 @@ def test_half_the_noise_scale_in_contexts_is_detected(monkeypatch):
 
 @pytest.mark.parametrize("given", [{}, {"max_length": None}], ids=["length", "decided"])
 def test_noise_for_too_few_steps_is_detected(monkeypatch, given):
-    """All steps of a sequence are counted, but the noise is calibrated to the first two.
+    """The mutant counts all steps of a sequence, but the noise is calibrated to the first two.
 
     If released lengths determine the length of sequences, the canary also has an end, which is in no event.
     """
@@ -279,7 +279,7 @@ def test_noise_for_too_few_steps_is_detected(monkeypatch, given):
 
 @pytest.mark.slow  # one release is one trial
 def test_an_end_mark_after_whole_sequences_is_detected(monkeypatch):
-    """A sequence with the largest number of symbols also has an end, which is one step too many."""
+    """In the mutant, a sequence with the largest number of symbols also has an end, which is one step too many."""
     case = no_end(vp.Budget(1.0))
 
     def open_everything(symbols, end, most, nodes):

@@ -103,7 +103,7 @@ def test_min_users_off_by_one_is_detected(kind, monkeypatch):
 
 
 def test_rounds_without_min_users_are_detected(monkeypatch):
-    """Adaptive rounds that were planned with a promise run with the thresholds of a plan without a promise."""
+    """The mutant runs rounds that were planned with a promise with the thresholds of a plan without a promise."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.last, score=plain.last.score)
     real = running.score_step
@@ -113,7 +113,7 @@ def test_rounds_without_min_users_are_detected(monkeypatch):
 
 @pytest.mark.slow
 def test_data_sets_that_each_spend_the_whole_budget_are_detected():
-    """Each of six data sets runs the rounds of a single data set.
+    """In the mutant, each of six data sets runs the rounds of a single data set.
 
     The claim is refuted without comparing with the plan.
     """
@@ -125,7 +125,7 @@ def test_data_sets_that_each_spend_the_whole_budget_are_detected():
 
 
 def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
-    """All data sets use one secret, so an item of the same users is released in all data sets or in no data set."""
+    """In the mutant, all data sets use one secret, so all data sets or none release an item of the same users."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case, most = near_several(plan), 2
     assert f"{most} released" in case.name
@@ -147,7 +147,7 @@ def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
 
 
 def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
-    """Thresholds are halved, so one of three data sets releases an item of one user more often than was charged."""
+    """The mutant halves thresholds, so at least one of three data sets releases an item of one user too often."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case = alone_several(plan)
     assert examine(case, TRIALS).passed
@@ -158,7 +158,7 @@ def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
 
 
 def test_picks_that_each_spend_the_whole_budget_are_detected(monkeypatch):
-    """Each of twelve picks spends the whole budget. The claim is refuted without comparing with the plan."""
+    """In the mutant, each of twelve picks spends the whole budget. No comparison with the plan is necessary."""
     monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
     monkeypatch.setattr(top_plan, "certified", unchecked)  # Otherwise, the plan is rejected.
     case = telling(12).case(BUDGET)
@@ -166,7 +166,7 @@ def test_picks_that_each_spend_the_whole_budget_are_detected(monkeypatch):
 
 
 def test_a_ranking_with_half_the_noise_is_detected(monkeypatch):
-    """The ranking runs at twice the rate that was charged."""
+    """The mutant runs the ranking at twice the rate that was charged."""
     lists = telling(1)
     case = lists.case(BUDGET)
     assert examine(case, FEW).passed
@@ -176,7 +176,7 @@ def test_a_ranking_with_half_the_noise_is_detected(monkeypatch):
 
 
 def test_a_ranking_that_counts_occurrences_is_detected(monkeypatch):
-    """A user who has an item eight times counts eight times."""
+    """In the mutant, a user who has an item eight times counts eight times."""
 
     class Occurrences(HolderShares):
         """Add eight units for each item."""

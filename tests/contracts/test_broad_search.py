@@ -141,7 +141,7 @@ def test_the_largest_distance_of_the_whole_private_computation_is_close_to_one()
 
 
 def test_items_that_are_not_made_distinct_are_detected(monkeypatch):
-    """A user who has an item twice counts twice, with the share of the smaller set."""
+    """In the mutant, a user who has an item twice counts twice, with the share of the smaller set."""
     real = bound.gather_distinct
 
     def repeated(tokens, user_start, users, candidates, seen, stamp):
@@ -165,7 +165,7 @@ class Halves(Faulty):
 
 
 def test_samples_that_depend_on_the_number_of_earlier_users_are_detected(monkeypatch):
-    """Samples depend on the position of the user instead of the key.
+    """In the mutant, samples depend on the position of the user instead of the key.
 
     With one more user, all later users draw different items.
     """

@@ -255,7 +255,7 @@ def test_the_search_detects_wrong_budgets(monkeypatch, twin):
 
 
 def test_the_search_detects_a_charge_that_is_too_small_for_the_noise(monkeypatch):
-    """Each pass charges a quarter of the cost of its noise."""
+    """In the mutant, each pass charges a quarter of the cost of its noise."""
     real = IndividualFilter.charge
 
     def cheap(self, cost, *others):

@@ -109,7 +109,7 @@ def halved_noise(rule):
 
 
 def test_a_second_chance_pass_with_a_sixteenth_of_its_charge_is_detected(monkeypatch):
-    """Users get four times the bound that fits the noise, so three users move a pair of the pass too far."""
+    """In the mutant, users get four times the bound that fits the noise, so three users move a pair too far."""
     real = voting.LaterPasses._paid  # A mechanism that requests less is rejected there.
 
     def cheap(self, step, bounding):

@@ -74,7 +74,7 @@ def test_a_public_list_of_words_changes_no_bound():
 
 
 def test_rounds_with_noise_only_on_drawn_items_are_detected(monkeypatch):
-    """An item that only the extra user drew, but that other users also have, has noise only with the extra user."""
+    """In the mutant, an item that only the extra user drew gets noise only if the extra user is present."""
     monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)
     assert any(each.strayed for each in search_walks(PAIRS))
 
@@ -88,7 +88,7 @@ def advance_of_the_drawn(self, shares, step, pass_name):
 
 
 def test_rounds_with_two_contributions_of_a_user_are_detected(monkeypatch):
-    """A user moves the user's words by two units, but the noise is calibrated to one."""
+    """In the mutant, a user moves the user's words by two units, but the noise is calibrated to one."""
     real = CappedDescent.add
 
     def twice(self, *given):
@@ -100,7 +100,7 @@ def test_rounds_with_two_contributions_of_a_user_are_detected(monkeypatch):
 
 
 def test_rounds_with_draws_that_depend_on_the_number_of_users_are_detected(monkeypatch):
-    """With one more user, all other users draw one more word."""
+    """In the mutant, the number of words that a user draws depends on whether the number of users is even."""
     real = PoolUsers.weigh_pools
 
     def by_users(self, shares, pass_name):
@@ -112,7 +112,7 @@ def test_rounds_with_draws_that_depend_on_the_number_of_users_are_detected(monke
 
 
 def test_rounds_with_caps_that_depend_on_novel_items_are_detected(monkeypatch):
-    """The caps of all users depend on the number of undecided items of all pools, including those of the extra user."""
+    """In the mutant, the caps of all users depend on the number of undecided items in all pools."""
     real = PoolUsers.weigh_pools
 
     def by_all(self, shares, pass_name):
@@ -130,7 +130,7 @@ def is_found():
 
 
 def test_a_second_chance_pass_with_too_low_a_charge_is_detected(monkeypatch):
-    """The charge is half of the amount for which the noise was calibrated, so users can move more with the rest."""
+    """In the mutant, the charge is half of the cost of the noise, so users have too much budget left."""
     real = walks.Charge
 
     def cheap(cost, square, sensitivity, sigma, rates):
@@ -141,7 +141,7 @@ def test_a_second_chance_pass_with_too_low_a_charge_is_detected(monkeypatch):
 
 
 def test_a_second_chance_pass_with_new_budgets_is_detected(monkeypatch):
-    """The pass begins with whole budgets, although users have paid earlier."""
+    """In the mutant, the pass begins with whole budgets, although users have paid earlier."""
     real = MemoryLengthWalk.weigh_deferred
 
     def refilled(self, *given):
@@ -153,7 +153,7 @@ def test_a_second_chance_pass_with_new_budgets_is_detected(monkeypatch):
 
 
 def test_a_screening_vote_without_a_charge_is_detected(monkeypatch):
-    """Users have the same budget after the screening vote as before it."""
+    """In the mutant, users have the same budget after the screening vote as before it."""
     real = MemoryLengthWalk.weigh
 
     def free(self, shares, limit, secret, pass_name, *priced):
@@ -173,7 +173,7 @@ def private_counts(self):
 
 
 def test_second_chance_cutpoints_chosen_by_a_private_count_are_detected(monkeypatch):
-    """Two neighbours with the same noisy weights get different levels."""
+    """In the mutant, two neighbours with the same noisy weights get different levels."""
     real = LaterPasses.run
 
     def counted(self, step):

@@ -304,12 +304,12 @@ def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
 
 
 def of_cover(**numbers):
-    """Return a change of the sums of other rows of all sets."""
+    """Return a function that changes the sums of other rows in every set."""
     return lambda record, _: [each.update(numbers) for each in record["cover"].values()]
 
 
 def in_table(change):
-    """Return a change of the columns of the table, which are lists."""
+    """Return a function that applies a change to the columns of the table, which are lists."""
     return lambda _, columns: change(columns)
 
 
@@ -328,7 +328,7 @@ FORGED = {
 
 
 def of_transcript(change):
-    """Return a change of the transcript, which is a list of passes."""
+    """Return a function that applies a change to the transcript, which is a list of passes."""
     return lambda record, _: change(record["transcript"])
 
 
