@@ -24,7 +24,7 @@ Hypothesis mean_1 : mean (fun _ => 1) = 1.
 Definition after (r : round) (v : R -> R) (w s : R) : R :=
   mean (fun x => let s' := s + part r * (mu r * w + x) in decided r s' (v s')).
 
-(** V_r(S) = q G_r(a_r) + (1 - q) G_r(0). *)
+(** V_r(Z) = q G_r(a_r) + (1 - q) G_r(0). *)
 Fixpoint V (rounds : list round) (s : R) : R :=
   match rounds with
   | [] => 0

@@ -89,7 +89,7 @@ Proof.
   rewrite (norm_opposite n (minus z2 p2) w2) in B. lra.
 Qed.
 
-(** set-union.md, "each later user brings two histograms no further apart"; with rounding, 2 e for each user. *)
+(** set-union.md, "no later user increases the l2 distance between two histograms"; with rounding, 2 e per user. *)
 Theorem later_users n e users : Forall convex users -> forall z1 z2 w1 w2,
   run n e users z1 w1 -> run n e users z2 w2 ->
   norm n (minus w1 w2) <= norm n (minus z1 z2) + 2 * e * INR (length users).

@@ -174,8 +174,8 @@ def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
 def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[arb]:
     """Return an upper bound of V_1(0) of some levels, by backward induction over a grid of scores.
 
-    V_r(S) = q G_r(a_r) + (1 - q) G_r(0), where G_r(w) is the mean of V_(r+1)(S + c_r (mu_r w + N)), and V counts 1 from
-    the threshold on and 0 below the drop threshold. Let H_r(y) be the mean of V_(r+1)(y + c_r N). Then G_r(w) is H_r(S
+    V_r(Z) = q G_r(a_r) + (1 - q) G_r(0), where G_r(w) is the mean of V_(r+1)(Z + c_r (mu_r w + N)), and V counts 1 from
+    the threshold on and 0 below the drop threshold. Let H_r(y) be the mean of V_(r+1)(y + c_r N). Then G_r(w) is H_r(Z
     + c_r mu_r w). Between points, H_r exceeds the straight line by at most h^2 / (8 c^2) of its upper value.
     """
     later, count = rounds.later, len(rounds.later)

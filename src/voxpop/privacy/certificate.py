@@ -191,7 +191,7 @@ def spend_of(certificate: Certificate) -> Expense | None:
 def mus_of(rounds: Rounds) -> tuple[float, ...]:
     """Return the mu of every round, which is the ratio of the sensitivity to the sigma of the round.
 
-    Proof: "So the weights of the shared items move by at most S in l2."
+    Proof: "So the weights of the shared items move by at most S_r in l2."
     """
     shown = []
     if rounds.first is not None:
@@ -320,7 +320,7 @@ def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
 def exact_delta(proof: AdaptiveProof, claim: Claim) -> float:
     """Return the delta of all rounds and later releases, except for the cost of finite arithmetic.
 
-    Proof: "the whole is (epsilon, d + delta_G(epsilon; mu))-private"
+    Proof: "the release is (epsilon, d + delta_G(epsilon; mu))-private"
 
     If several data sets each have these rounds, the probabilities add up, and so do the squares of mu.
     """
@@ -358,7 +358,7 @@ def _later_slack(later: Later | None, claim: Claim) -> float:
 def _threshold(proof: ThresholdProof, claim: Claim) -> float:
     """Return the delta of a threshold, with later releases about released items.
 
-    Proof: "The plan takes the largest over all (|T|, w) that the weighting allows."
+    Proof: "The plan takes the largest delta over all (|T|, w) that the weighting allows."
     """
     first, shares = proof.first, calibrated_rule(proof.first.bounding)
     _ensure(first.scale > 0.0 and first.bounding.norm == (1 if first.noise == "laplace" else 2))

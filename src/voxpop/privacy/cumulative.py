@@ -23,20 +23,20 @@ from voxpop.privacy.secret import Source
 
 # This computes the probability of ever releasing an item that only one user has, if rounds add up their noisy weights.
 #
-# In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is S_r
-# = c_1 z_1 + ... + c_r z_r. The item is released as soon as S_r reaches a threshold, and dropped when S_r is below a
+# In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is Z_r
+# = c_1 z_1 + ... + c_r z_r. The item is released as soon as Z_r reaches a threshold, and dropped when Z_r is below a
 # drop threshold. Caps bound the weight as a function of the number n of items in the user's pool that are not released.
 # As long as none of t novel items is released, n >= t. If a user draws items, each item is drawn with probability at
 # most q(n). Let a_r(n) be the cap, and let G(w) be the expectation of the later value after weight w. Then each of t
 # novel items is released with probability at most V_1(0), where
 #
-#     V_r(S) = q(t) G(a_r(t)) + (1 - q(t)) G(0),
+#     V_r(Z) = q(t) G(a_r(t)) + (1 - q(t)) G(0),
 #
 # so P(some novel item is released) <= max over t <= pool of t V_1(0). The proof is in docs/privacy/adaptive.md.
 #
 # V is computed backwards at the points of a grid, for all levels of the caps together. Between points, V exceeds the
 # straight line through its values by at most h^2 / (8 c^2) of the value at the upper end, for a grid of step h. This
-# follows because G(S) = E f(S + c N) with f >= 0 has G'' = E f(S + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are
+# follows because G(Z) = E f(Z + c N) with f >= 0 has G'' = E f(Z + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are
 # integrated exactly, and all terms have the same sign, so nothing cancels.
 
 FINENESS = 1 / 40
@@ -69,7 +69,7 @@ class CumulativeScore:
     def spreads(self) -> Floats:
         """The standard deviation of the sum c_1 N + ... + c_r N after each round.
 
-        Proof: "both in standard deviations of the noise in S_r"
+        Proof: "both in standard deviations of the noise in Z_r"
         """
         return np.asarray(np.sqrt(np.cumsum(np.square(self.parts))), np.float64)
 
@@ -107,8 +107,7 @@ class Caps:
     def level(self, items: Int64s) -> Int64s:
         """Return the level for each number of items.
 
-        Proof: "all t between two levels have the caps of the upper level and are treated as the t of that
-        level"
+        Proof: "All t between two levels have the caps of the upper level and are treated as the t of that level"
         """
         return np.searchsorted(np.array(self.items), items)
 
@@ -162,7 +161,7 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
     grid = _Grid(rounds, fineness)
     # The draws of users have 53 bits.
     likely = np.minimum(chances * UNIT_ROUNDING + 2.0**-52, 1.0)[:, None]
-    # float64 (distributions, points), V_(r+1) by distribution and score S. No round follows the last round.
+    # float64 (distributions, points), V_(r+1) by distribution and score Z. No round follows the last round.
     later = np.zeros((len(weights), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         without = grid.shown(number, later)
@@ -289,8 +288,8 @@ class _Grid:
     def shown(self, number: int, later: Floats) -> Floats:
         """Return G at each point.
 
-        Proof: "Let G_r(w) be the expectation of V_(r+1)(S + c_r (mu_r w + N)), where V counts as 1 from the threshold
-        on and as 0 below the drop threshold."
+        Proof: "Let G_r(w) be the expectation of V_(r+1)(Z + c_r (mu_r w + N)), where N is standard normal, mu_r is at
+        least S_r / sigma_r, and V is 1 from the threshold on and 0 below the drop threshold."
 
         G is the expectation of the later value, as a function of the cumulative score before a round's noise.
 
@@ -329,7 +328,7 @@ class _Grid:
     def _bulge(self, number: int) -> float:
         """Return h^2 / (8 c^2), the largest excess of V over a line between points, relative to its upper end.
 
-        Proof: "Between points, G exceeds the straight line by at most h^2 / (8 c^2) of its upper value"
+        Proof: "Between points, G exceeds the straight line by at most h^2 / (8 c^2) of its value at the upper end"
         """
         return self._step**2 / (8 * self._rounds.parts[number] ** 2)
 
@@ -439,7 +438,7 @@ class ScoreStep(Opening):
         # Shape (items,), z_r sigma_r in whole cells. Every undecided item gets noise, even if its weight is 0
         # (docs/privacy/adaptive.md, "Shared items").
         cells = noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
-        # S_r = S_(r-1) + c_r z_r, with z_r in units of sigma_r.
+        # Z_r = Z_(r-1) + c_r z_r, with z_r in units of sigma_r.
         score = score + self.part * (cells * (self.cell / (self.unit * self.sigma)))
         # Use at least one step, so that every cutoff is above 0.
         states = DROPPED + np.clip(np.ceil((self.enough - score) * self.steps), 1, STEPS)

@@ -267,7 +267,7 @@ class FixedRule:
 def decide(rule: Rule, weights: Int64s, draws: Uint64s, *, band: float = DECISION_BAND) -> Bools:
     """Release each item with the probability of its rule.
 
-    Proof: "A 128-bit uniform number U decides: the item is released if U < p 2^128."
+    Proof: "The item is released if a uniform 128-bit number U is below p 2^128."
 
     Args:
         rule: The probability that an item is released, given its weight.
@@ -344,7 +344,7 @@ class ReleaseDecisions(Opening):
     def __call__(self, weights: Int64s, names: Int64s, texts: Texts | None) -> Bools:
         """Return whether each item is released.
 
-        Proof: "A 128-bit uniform number U decides: the item is released if U < p 2^128."
+        Proof: "The item is released if a uniform 128-bit number U is below p 2^128."
 
         Args:
             weights: The weights in units of the grid.

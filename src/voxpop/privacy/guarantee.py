@@ -103,8 +103,8 @@ def is_within(value: object, least: float, most: float) -> bool:
 def gaussian_spend(pairs: Sequence[tuple[float, float]], slack: float = 0.0, rest: float = 0.0) -> Expense:
     """Return the spend of Gaussian rounds, rounded up.
 
-    Proof: "A spend states that in both directions, for every epsilon >= 0, the release is (epsilon, d +
-    delta_G(epsilon; mu))-private."
+    Proof: "A spend means that in both directions, for every epsilon >= 0, the release is (epsilon, d + delta_G(epsilon;
+    mu))-private."
 
     Args:
         pairs: For each round, the probability that a novel item is released, and the ratio of sensitivity to sigma.

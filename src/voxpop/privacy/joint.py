@@ -97,7 +97,7 @@ def joint_delta(
 ) -> float:
     """Return a certified upper bound on delta over all cases that the weighting allows.
 
-    Proof: "The plan takes the largest over all"
+    Proof: "The plan takes the largest delta over all"
 
     Args:
         novelty: The weights that the weighting allows, not of shape `any`.
@@ -120,7 +120,7 @@ def joint_delta(
 def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     """Return cases that cover all weights that the weighting allows.
 
-    Proof: "The plan takes the largest over all (|T|, w) that the weighting allows. This maximum is certified."
+    Proof: "The plan takes the largest delta over all (|T|, w) that the weighting allows. This maximum is certified."
 
     Args:
         novelty: The weights that the weighting allows, not of shape `any`.
@@ -187,8 +187,8 @@ def _even_pairs(held: Floats, novel: Floats, sensitivity: float) -> Cases:
 def _symmetric_cases(limit: int, least: float, sensitivity: float) -> Cases:
     """Return cells that cover all equal weights of novel items, for each number of these items.
 
-    Proof: "For policies, the range of w is divided into cells, and each is covered by its largest d and largest m,
-    because delta increases with both."
+    Proof: "For policies, the range of w is divided into cells, and each cell uses its largest d and largest m, because
+    delta increases with both."
     """
     fewest, most = cells(limit)
     few = fewest <= 8
@@ -205,8 +205,8 @@ def _share_cells(
 ) -> tuple[Floats, Floats, Floats]:
     """Return cells of s = t w^2 for each number of novel items, from the smallest s to S^2.
 
-    Proof: "For policies, the range of w is divided into cells, and each is covered by its largest d and largest m,
-    because delta increases with both."
+    Proof: "For policies, the range of w is divided into cells, and each cell uses its largest d and largest m, because
+    delta increases with both."
 
     They are finer at the low end.
     """
@@ -267,7 +267,7 @@ def either(chances: Sequence[float]) -> float:
 def laplace_round(epsilon: float, novel: float, scale: float, sensitivity: float) -> float:
     """Return the delta of a Laplace round.
 
-    Proof: "Sharing the l1 budget between T and the rest gains nothing, in either direction"
+    Proof: "So a joint bound for T and the rest gains nothing, in either direction"
 
     Args:
         epsilon: The epsilon of the guarantee.

@@ -98,8 +98,8 @@ def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) ->
 def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Expense:
     """Return the spend of picks for composition with Gaussian releases (docs/privacy/top.md, "Other releases").
 
-    Proof: "A Gaussian mechanism of this mu therefore lies below the trade-off function of the pick, whose vertices
-    these are, and k picks have k times its square."
+    Proof: "The trade-off function of a Gaussian mechanism of this mu therefore lies below that of the pick, which has
+    these vertices, and k picks have k times its square."
 
     Args:
         epsilon: The epsilon of the guarantee.

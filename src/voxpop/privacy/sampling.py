@@ -290,7 +290,7 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
 def log_error(rate: float) -> float:
     """Return a bound on the error of ln E from cells and doubles, for all draws except draws of probability `LOST`.
 
-    Proof: "For all draws except those of probability 2^-77 each, ln E is wrong by at most e = r 2^-28 + 2^-43"
+    Proof: "For each draw, except with probability 2^-77, the error of ln E is at most b = r 2^-28 + 2^-43"
     """
     return rate / CELLS + DOUBLES
 
@@ -316,8 +316,8 @@ affects one draw in 2^27.
 def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> Int64s:
     """Return weights plus Gaussian noise, rounded to whole cells (halves are rounded up).
 
-    Proof: "Doubles, with a relative error of at most 2^-42, are used if the relative distance of the value to a border
-    of two cells is above 2^-36."
+    Proof: "Doubles, with a relative error of at most 2^-42, are used if the relative distance of the value to the
+    border between two cells is above 2^-36."
 
     Args:
         weights: int64, the weights, in units.
@@ -350,8 +350,8 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
 def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> tuple[Floats, Floats, Floats]:
     """Return the noisy weights plus half a cell, their sizes (both in cells), and the words from the nearer end.
 
-    Proof: "Doubles, with a relative error of at most 2^-42, are used if the relative distance of the value to a border
-    of two cells is above 2^-36."
+    Proof: "Doubles, with a relative error of at most 2^-42, are used if the relative distance of the value to the
+    border between two cells is above 2^-36."
     """
     # Use only the upper 64 of 128 bits. Except in the tails, the lower bits change a deviation by less than BORDER.
     words = draws[:, 0].astype(np.float64)

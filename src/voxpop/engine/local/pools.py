@@ -346,7 +346,7 @@ class Pools:
         # These are all undecided items of every pool, drawn in this round or not. Noise on all of them is essential
         # (docs/privacy/adaptive.md, "Shared items").
         for part, (score, states) in self._opened(step, ids, histogram):
-            # This is S_r of every item of the part. The scores of decided items are not read again.
+            # This is Z_r of every item of the part. The scores of decided items are not read again.
             self._score[part] = score
             self._decide(part, states)
 

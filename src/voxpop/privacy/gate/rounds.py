@@ -61,8 +61,8 @@ def threshold_rule(first: Threshold) -> ThresholdRule:
 def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> ScoreStep:
     """Return the step that computes the outcome of a later round from weights.
 
-    Proof: "An item is released if S_r reaches a threshold, and dropped permanently if S_r is below a drop threshold,
-    both in standard deviations of the noise in S_r."
+    Proof: "An item is released if Z_r reaches a threshold, and dropped permanently if Z_r is below a drop threshold,
+    both in standard deviations of the noise in Z_r."
 
     The levels of the certificate are in standard deviations of the noise of the cumulative score, but the step compares
     sums.
@@ -487,6 +487,6 @@ class SelectionGate(Gate[SelectionProof]):
 def _chosen(weights: Any, rule: Rule, secret: Secret, pass_name: str) -> Any:
     """Return the items that a rule releases, with one draw for each item of a bounded set.
 
-    Proof: "A 128-bit uniform number U decides: the item is released if U < p 2^128."
+    Proof: "The item is released if a uniform 128-bit number U is below p 2^128."
     """
     return weights.texts(weights.chosen(ReleaseDecisions(rule, secret, f"noise/{pass_name}")))

@@ -25,7 +25,7 @@ class VotesGate(Gate[VotesProof]):
     def round(self, votes: Callable[[Ballot, Words, Secret], Mapping[_Prefix, int]]) -> frozenset[_Prefix]:
         """Return the prefixes with at least theta votes.
 
-        Proof: "All votes of a user in a round go to one prefix. Prefixes of at least theta votes grow."
+        Proof: "All votes of a user in a round go to one prefix. Prefixes with at least theta votes grow."
 
         Args:
             votes: A function that counts the votes of all users in the next round. Each user votes for one prefix, as

@@ -88,7 +88,7 @@ class Ballot:
     def survivors(self, votes: Mapping[_Prefix, int]) -> frozenset[_Prefix]:
         """Return the prefixes with at least theta votes. This is the only comparison of numbers of votes.
 
-        Proof: "Prefixes of at least theta votes grow."
+        Proof: "Prefixes with at least theta votes grow."
 
         Args:
             votes: The votes of all users in one round, by prefix.
@@ -148,7 +148,7 @@ def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
 def _by_holders(ballot: Ballot) -> tuple[Floats, Floats]:
     """Return the probabilities of survival and loss, by number of users from 0, until loss is negligible.
 
-    Proof: "Sums of several votes are convolved with positive terms only, for both pi and 1 - pi."
+    Proof: "Distributions of several votes are convolved with positive terms only, for both pi and 1 - pi."
 
     All sums have positive terms.
     """

@@ -167,8 +167,8 @@ class PolicyLaplace(_Descent):
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return the bound on a user's novel items, whose weight is the final level.
 
-        Proof: "Items of T start with equal weights of 0, and all rules treat equal items equally, so the items end with
-        one weight w."
+        Proof: "Items of T start with equal weights of 0, and all rules treat equal items equally, so all of them end
+        with the same weight w."
         """
         # Items at 0 have the widest gaps, so the final level is at least an even share.
         least = (setting.unit // setting.limit) / setting.unit
@@ -212,8 +212,8 @@ class PolicyGaussian(_Descent):
     def novelty(self, setting: RuleSetting) -> UniqueItems:
         """Return the bound on novel items, which have the widest gaps among a user's items.
 
-        Proof: "Items of T start with equal weights of 0, and all rules treat equal items equally, so the items end with
-        one weight w."
+        Proof: "Items of T start with equal weights of 0, and all rules treat equal items equally, so all of them end
+        with the same weight w."
         """
         # The widest of `limit` gaps gets a share of at least 1 / sqrt(limit), minus the error of the step.
         root = isqrt(setting.unit * setting.unit // setting.limit)

@@ -51,7 +51,7 @@ class CappedDescent:
     def sensitivity(self) -> float:
         """The largest change of the histogram by one user, on this grid.
 
-        Proof: "the weights of the shared items move by at most S in l2"
+        Proof: "the weights of the shared items move by at most S_r in l2"
         """
         error = PolicyGaussian().step_error(self.setting)
         least = self.caps.weights[-1][self.number]

@@ -165,8 +165,7 @@ class CalibratedRule:
 def bits_below(cutoff: float) -> int:
     """Return the finest grid on which twice the cutoff is at most 2^62 units.
 
-    Proof: "Weights of both descents are also integers, namely multiples of 2^-bits with bits = 62 - ceil(log2(2
-    cutoff))."
+    Proof: "Weights of both descents are also integers, in units of 2^-bits with bits = 62 - ceil(log2(2 cutoff))."
 
     Raises:
         BudgetError: Not even integer weights are possible.
