@@ -78,7 +78,7 @@ def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, ar
 
 
 def hull(points: list[tuple[int, arb, arb, arb, arb]], n: SimpleNamespace, wide: float) -> list[tuple[arb, ...]]:
-    """Return fewer corners for one vote per user. In this case, the points are on a concave line.
+    """Return fewer corners for one vote per user. In this case, the points are on a concave curve.
 
     The slope from k to k + 1 is (1 - s)(k + 1) / (k + 2 - theta), which decreases in k. Therefore a range of points is
     inside the triangle of its two ends and the intersection of the tangents at these ends. The maximised expression is
