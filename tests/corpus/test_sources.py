@@ -312,6 +312,6 @@ def test_a_column_name_that_is_not_utf8_is_reported_as_damage(tmp_path):
     head, footer = path.read_bytes()[:-100], path.read_bytes()[-100:]
     assert footer.count(b"who") == 1
     path.write_bytes(head + footer.replace(b"who", b"\x90ho"))
-    with pytest.raises(SourceError, match=r"t.feather is damaged: a column name is not UTF-8") as found:
+    with pytest.raises(SourceError, match=r"t.feather is damaged, because a column name is not UTF-8") as found:
         read_engine(path, user="who", text="text")
     assert found.value.__context__ is None or "ho" not in str(found.value.__context__)
