@@ -43,10 +43,7 @@ def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
     """Return the delta of one noisy number per key, by basic composition over the keys of a user."""
     require(noise.limit >= 1 and noise.rate > 0 and 1 <= noise.reach <= MOST_REACH, "the noise is out of range")
     require(0 <= noise.end < 0.5 and 0 <= noise.coin <= 1, "a probability is out of range")
-    require(
-        n.choosing + n.rest + noise.limit * noise.rate <= exact(epsilon),
-        "the parts of epsilon add up to more than epsilon",
-    )
+    require(n.choosing + n.rest + noise.limit * noise.rate <= exact(epsilon), "the parts add up to more than epsilon")
     rate = ball(noise.rate)
     inside = [(-rate * z).exp() for z in range(noise.reach)]
     scale = (1 - 2 * noise.end) / (2 * sum(inside, arb(0)) - 1)
@@ -67,7 +64,7 @@ def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
     """Return the probability that keys of only one user are released, for users with one key and with two keys."""
     require(parts.rate > 0 and parts.threshold >= 3, "the parts are out of range")
     require(0 < parts.sizing < 2 * parts.rate, "users with more keys have no noise")
-    require(n.choosing + n.rest + 2 * parts.rate <= exact(epsilon), "the parts of epsilon add up to more than epsilon")
+    require(n.choosing + n.rest + 2 * parts.rate <= exact(epsilon), "the parts add up to more than epsilon")
     q = (-ball(parts.rate)).exp()
 
     def tail(k: int) -> arb:

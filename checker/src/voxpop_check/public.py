@@ -90,5 +90,5 @@ def paths(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     require(numbers.usual is None or (ruled and 1 <= numbers.usual <= numbers.max_length), "no length would be usual")
     require(found is not None or numbers.alphabet is not None, "the alphabet is neither given nor found")
     spent = numbers.epsilon + (Fraction(0) if found is None else exact(found.claim.epsilon))
-    require(spent <= exact(epsilon), "the parts of epsilon add up to more than epsilon")
+    require(spent <= exact(epsilon), "the parts add up to more than epsilon")
     return [("counts", arb(0), f"pure at {numbers.epsilon}")]
