@@ -171,7 +171,7 @@ def test_listed_strings_are_converted_to_the_type_of_the_column():
         f"{keys.names[name]}|{each}"
         for name, each in [("price", "1.5"), ("price", "2"), ("paid", "true"), ("paid", "false")]
     )
-    with pytest.raises(InputError, match="another type than the column"):
+    with pytest.raises(InputError, match="values that do not have the column type"):
         vp.ProfileMechanism.of(rows, user="who", columns=["price"], known={"price": ["much"]})
 
 
@@ -186,7 +186,7 @@ def test_columns_may_have_the_names_of_fields_of_a_saved_list():
     ("known", "message"),
     [
         ({"town": ["Delft"]}, "not a column of the profile. Choose from city, year, note"),
-        ({"year": ["last"]}, "another type than the column"),
+        ({"year": ["last"]}, "values that do not have the column type"),
         ({"city": [2020]}, None),
         (["Delft"], "a dictionary from columns to lists"),
         ({}, "a dictionary from columns to lists"),
