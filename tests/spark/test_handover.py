@@ -181,13 +181,14 @@ def test_a_folder_is_removed_after_a_late_task_wrote_into_it(tmp_path, monkeypat
 
     real = shutil.rmtree
     tries = iter([None, None, real])
-    monkeypatch.setattr(handover.time, "sleep", written_again)
+    # The clock of the module `time` would also change that of the threads of py4j.
+    monkeypatch.setattr(handover, "time", SimpleNamespace(sleep=written_again))
     monkeypatch.setattr(handover, "rmtree", lambda *a, **more: (next(tries) or (lambda *_, **__: None))(*a, **more))
     handover._remove(tmp_path)
     assert not tmp_path.exists()
     assert len(late) == 1
     tmp_path.mkdir()
-    monkeypatch.setattr(handover.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(handover, "time", SimpleNamespace(sleep=lambda seconds: None))
     monkeypatch.setattr(handover, "rmtree", lambda *_, **__: None)
     handover._remove(tmp_path)
     assert f"{tmp_path} contains private rows" in capfd.readouterr().err

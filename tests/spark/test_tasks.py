@@ -218,7 +218,7 @@ def test_executors_must_have_the_packages_of_the_driver(monkeypatch, name):
         return real(package)
 
     monkeypatch.setattr(metadata, "version", missing)
-    with pytest.raises(InputError, match=f"an executor none.*install {name} {versions[name]} on every executor"):
+    with pytest.raises(InputError, match=f"an executor none.*Install {name} {versions[name]} on every executor"):
         list(tasks.encode(unread(), wanted=wanted, versions=versions))
 
 
