@@ -296,7 +296,7 @@ def test_csv_options_are_rejected_for_other_sources(tmp_path, options):
     """Options for CSV are rejected for other sources, because they would be ignored silently."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
-        with pytest.raises(InputError, match="Remove it"):
+        with pytest.raises(InputError, match="Remove csv="):
             read_engine(source, user="who", text="text", csv=vp.CSV(**options))
     with pytest.raises(InputError, match="Download the file"):
         read_engine("https://localhost/t.csv", user="who", text="text", csv=vp.CSV(encoding="cp1252"))

@@ -37,7 +37,7 @@ def test_each_tokenizer_splits_as_documented(tokenizer, expected):
         ("word", '"words", "whitespace", "characters"'),
         (3, "callable"),
         (lambda batch: [["a"]], "3 lists, got 1"),
-        (lambda batch: [[1] for _ in batch], "another type"),
+        (lambda batch: [[1] for _ in batch], "different type"),
         (lambda batch: None, "NoneType"),
     ],
 )

@@ -140,7 +140,7 @@ def test_files_with_other_suffixes_are_read_with_a_given_delimiter(tmp_path, nam
     for source in (tmp_path / name, tmp_path, str(tmp_path / "*")):
         assert users_of(source, csv=vp.CSV(delimiter="\t")) == 2
     (tmp_path / "rows.jsonl").write_text(json.dumps({"who": 1, "what": "tea"}))
-    with pytest.raises(InputError, match="Remove it"):
+    with pytest.raises(InputError, match="Remove csv="):
         users_of(tmp_path / "rows.jsonl", csv=vp.CSV(delimiter="\t"))
 
 

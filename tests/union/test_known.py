@@ -556,7 +556,7 @@ def test_columns_of_a_list_are_matched_by_name(tmp_path):
         assert found.known.all()
         counts = found.count(corpus, BUDGET, known=known, seed=1)
         assert len(counts.to_arrow()) == 3
-    with pytest.raises(InputError, match="exactly the columns shop, day"):
+    with pytest.raises(InputError, match="a table with the columns shop, day"):
         vp.Items(known=table.rename({"day": "date"})).release(corpus, BUDGET)
 
 

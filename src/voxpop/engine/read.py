@@ -153,7 +153,7 @@ def read_wanted(source: Any, request: Request) -> Corpus:
             raise InputError("`partitions` is an option for Spark DataFrames. Remove it for this source.")
         return Corpus(read_here(source, request))
     if request.csv.given:
-        raise InputError("csv= describes CSV files, and this source is a table. Remove it.")
+        raise InputError("csv= describes CSV files, and this source is a table. Remove csv=.")
     if request.types:
         raise InputError("a Spark DataFrame declares its types. Cast its columns there, and remove types=.")
     return Corpus(enclosed(lambda: _of_spark(source, request)))
