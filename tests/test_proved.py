@@ -69,7 +69,7 @@ def test_theorems_of_the_readme_exist():
                 assert re.search(rf"^(Theorem|Lemma) {name.split('.')[-1]}\b", text, re.MULTILINE), name
 
 
-def test_quotations_of_the_readme_are_on_the_pages():
+def test_quotations_in_the_readme_are_on_the_pages():
     table = [line for line in (ROOT / "proofs" / "README.md").read_text("utf-8").splitlines() if line.startswith("| `")]
     quoted = re.findall('"(.*?)"', "\n".join(table))
     assert len(quoted) > 15

@@ -41,7 +41,7 @@ def test_the_command_releases_and_saves(voxpop, posts, tmp_path):
 
 
 def test_output_contains_no_private_data(voxpop, posts, tmp_path):
-    """Neither the printed object nor the saved record contains a number of users, rows or distinct items."""
+    """Neither the printed object nor the saved record contains the number of users, rows or distinct items."""
     content = voxpop("items", *CALL, "-o", "words", "--json").json
     plan = vp.Items().plan(vp.Budget(4, 1e-6))
     # The release contains the limit that it chose privately, and the rounds of this limit.

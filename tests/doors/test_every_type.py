@@ -354,7 +354,7 @@ def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> b
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TYPES)
-def test_every_type_is_read_from_every_source_in_every_role(tmp_path, name):
+def test_every_type_is_read_or_rejected_from_every_source_in_every_role(tmp_path, name):
     """In each role, a source either releases the values that it reads, or rejects them and quotes nothing."""
     array = TYPES[name]
     for one in (array, array.slice(len(array) - 1, 1)):

@@ -164,7 +164,7 @@ def test_the_command_line_reads_excluded_words_from_a_file(tmp_path):
 
 @pytest.mark.parametrize("given", [3, None, [3], ["a", ("b", 1)], b"abc", [b"abc"], {1: 2}.keys()])
 def test_other_lists_are_rejected_without_quoting_them(given):
-    """A list of another type causes an error that names the type."""
+    """A value of the wrong type raises an error that names the type found."""
     with pytest.raises(InputError, match="`exclude` must be a list of strings"):
         vp.HeavyHitters(exclude=given)
 

@@ -160,7 +160,7 @@ def test_plan_and_release_contain_no_private_number():
         ({"alphabet": "bits"}, "`alphabet`"),
     ],
 )
-def test_fields_out_of_range_are_rejected(fields, word):
+def test_invalid_fields_are_rejected(fields, word):
     """Each error names its field."""
     with pytest.raises(InputError, match=word):
         vp.HeavyHitters(**fields)

@@ -21,5 +21,5 @@ def letters() -> vp.Corpus:
 
 @pytest.fixture(scope="session")
 def budget() -> vp.Budget:
-    """Return a budget for text that DPNE uses."""
+    """Return the budget that DPNE uses for text."""
     return vp.Budget(epsilon=4, delta=1e-7)

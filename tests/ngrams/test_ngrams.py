@@ -215,7 +215,7 @@ def test_users_needed_grow_with_length_and_probability(budget):
         ({"length_weights": [1, 1, 0], "max_length": 3}, "last of `length_weights` must be above 0"),
     ],
 )
-def test_fields_out_of_range_are_rejected(fields, words):
+def test_invalid_fields_are_rejected(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(InputError, match=words):
         vp.NGrams(**fields)

@@ -34,7 +34,7 @@ def unpacked(packed):
 
 @given(GRAMS, st.integers(0, 2**40))
 def test_packing_keeps_every_gram(grams, most):
-    """Unpacking returns all beginnings of grams in canonical order, with the count of each gram."""
+    """Unpacking returns all prefixes of grams in canonical order, with the count of each gram."""
     counts = {gram: most // (1 + number) for number, gram in enumerate(grams)}
     table = table_of(grams)
     found = unpacked(payload_of(table, np.array([counts[tuple(gram)] for gram in table["gram"].to_pylist()], np.int64)))

@@ -33,7 +33,7 @@ PAGES = ["home", "news", "sport", "weather"]
         ({"alphabet": 3}, "list of strings"),
     ],
 )
-def test_fields_out_of_range_are_rejected(fields, words):
+def test_invalid_fields_are_rejected(fields, words):
     """Each error names the field and the correction."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.Sequences(**fields)

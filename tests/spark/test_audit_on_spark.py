@@ -63,7 +63,7 @@ def test_every_default_pass_of_n_grams_is_audited_on_spark(spark, record_propert
 
 @pytest.mark.slow
 def test_noise_reduced_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch):
-    """Each case has so many releases that the probability of missing the reduced noise is below 1e-6."""
+    """Each case has enough releases that the probability of missing the reduced noise is below 1e-6."""
     cut = 0.6
     real = votes.NoisyLevels
 

@@ -18,7 +18,7 @@ CANARY = "xylophonecanary"
 def test_the_driver_receives_only_released_words_and_noisy_numbers(collected, read_both, talk):
     """The driver receives released words, noisy levels and noisy measurements, but no weights.
 
-    It also receives whether the pools of adaptive rounds fit into one task.
+    It also learns whether the pools of adaptive rounds fit into one task.
     """
     _, spread = read_both(talk)
     release = vp.NGrams(max_length=3, max_phrases_per_user=4).release(spread, BUDGET, seed=2)

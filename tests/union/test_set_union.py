@@ -109,7 +109,7 @@ def test_the_plan_and_the_release_contain_no_private_number(crowd, budget):
         ({"min_users": 0}, "`min_users`"),
     ],
 )
-def test_fields_out_of_range_are_rejected(fields, words):
+def test_invalid_fields_are_rejected(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.Items(**fields)

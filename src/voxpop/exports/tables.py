@@ -278,7 +278,7 @@ _MASKS = {"pyarrow": _arrow_mask, "pandas": _pandas_mask, "polars": _polars_mask
 
 def _from_pandas(keys: Any, column: str) -> Any:
     if keys.dtype.kind == "f" and bool((keys.isna() | (keys == keys.round())).all()):
-        keys = keys.astype("Int64")  # pandas stores whole numbers with gaps as floats.
+        keys = keys.astype("Int64")  # pandas stores integers with missing values as floats.
     if keys.dtype == object:
         # Objects declare no type, so they are spelled as in `voxpop.read`.
         lists = any(isinstance(each, list | tuple | np.ndarray) for each in keys)

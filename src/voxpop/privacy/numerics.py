@@ -155,7 +155,7 @@ def least_whole(reached: Callable[[int], bool], below: int, guess: int, most: in
         most: The largest number that doubling tries.
 
     Returns:
-        The number, or None if it is above `most`.
+        The number, or None if doubling exceeds `most` before the condition holds.
 
     Example:
         >>> least_whole(lambda number: number * number >= 50, 0, 1, 10**6)

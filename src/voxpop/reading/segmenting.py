@@ -112,8 +112,8 @@ def kind_of_character(character: str) -> str:
     """Return the kind of a character of a text in normal form.
 
     Letters and numbers are a, except h for Hebrew, k for Hangul and c for scripts without spaces. Marks are m, n and d.
-    Letters that addresses do not contain are i. Joiners are j, and apostrophes and similar characters are ’. Other
-    characters are themselves if an address or a word may contain them.
+    Letters that addresses do not contain are i. Joiners are j, and apostrophes and similar characters are ’. Straight
+    quotes, parentheses and square brackets are kept. Other characters that an address may contain are /.
     """
     if _SETS["within"].match(character):
         return "’"

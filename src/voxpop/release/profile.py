@@ -112,7 +112,7 @@ class Profile(Result):
             (large_string, as a release spells it). With public lists, it also has the column `known` (bool, whether the
             value was on the list of its column). With counts, it also has the column `users` (int64).
         cover: The cover of each column. Without counts, there is no cover.
-        plan: The numbers used.
+        plan: The public numbers of the plan.
         guarantee: The guarantee of the whole profile.
         token_source: The tokenizer of texts.
         error: The standard error of each count, if there are counts.

@@ -287,8 +287,8 @@ def weigh_deferred(
 # For weightings that depend on the order of users, many partitions are joined into a few groups.
 #
 # A partition that weighs separately does not include the contributions of other partitions, so more partitions waste
-# more weight. Therefore users are read in as many partitions as there are cores, but they weigh in at most `GROUPS`
-# groups.
+# more weight. Therefore users are read in as many partitions as there are cores, but they are weighed in at most
+# `GROUPS` groups.
 
 GROUPS = 2
 """Two groups lose 2 of 100 phrases, and four groups lose 5 (`spark_groups_default.md`). With one group, one core would

@@ -232,7 +232,7 @@ def on_list(items: "pa.LargeStringArray", listed: "PublicParts") -> Bools:
 
 
 def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
-    """Plan the rounds of a limit. Without a limit, compute the noise of the histogram and the caps of the menu.
+    """Plan the rounds for a given limit. Without a limit, compute the noise of the histogram and the caps of the menu.
 
     Args:
         terms: The budget of the rounds. The histogram is paid for from the part for later releases, or from the part of

@@ -179,7 +179,7 @@ class MemoryLimit:
 
 
 def stored(parts: Iterable[Int32s], limit: MemoryLimit | None) -> Int32s:
-    """Return the concatenated arrays in memory or, within a limit, mapped to a file."""
+    """Return the concatenated arrays, in memory or, if there is a memory limit, mapped to a file."""
     if limit is None:
         return np.concatenate([np.empty(0, np.int32), *parts])
     file = limit.file()
