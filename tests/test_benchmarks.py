@@ -136,17 +136,25 @@ def test_results_remain_up_to_date_if_an_error_message_changes(repository):
 
 
 def test_results_remain_up_to_date_if_a_sentence_in_a_string_changes(repository):
-    """A string of at least six words is text for readers.
+    """A line of at least six words with a full stop is text for readers.
 
-    A shorter string, a placeholder and a table schema are code.
+    Shorter strings, placeholders, schemas, lists of words and scripts are code.
     """
     code = "NEXT = f'The value {LIMIT} is too small. Choose a larger value.'\nPURPOSE = 'noise of round 0'\n"
-    code += "SCHEMA = 'word binary, level int, weight bigint'\n"
+    code += "SCHEMA = 'word binary, level int, weight bigint'\nTAGS = 'a abbr b bdi big cite'\n"
+    code += "SCRIPT = 'from it import words\\nprint(words(1.). + 2, 3, 4, 5)'\n"
     repository.commit(**{"src/voxpop/privacy.py": code})
     repository.measure()
     repository.commit(**{"src/voxpop/privacy.py": code.replace("Choose a", "Use a much")})
     assert repository.reasons() == []
-    for old, new in (("round 0", "round 1"), ("level int", "level bigint"), ("{LIMIT}", "{SIZE}")):
+    changes = [
+        ("round 0", "round 1"),
+        ("level int", "level bigint"),
+        ("{LIMIT}", "{SIZE}"),
+        ("big", "i"),
+        ("2, 3", "2, 4"),
+    ]
+    for old, new in changes:
         repository.commit(**{"src/voxpop/privacy.py": code.replace(old, new)})
         assert "privacy.py changed" in repository.reasons()[0]
 
@@ -376,6 +384,7 @@ def test_a_stamp_contains_the_versions_of_peers(tmp_path, monkeypatch, capsys):
         Benchmark(support.__file__, ("some",), (), 1, peers=("no-such-package",)).table("Some", [["a"], [1]], "some")
 
 
+@pytest.mark.usefixtures("fixed_secrets")
 @pytest.mark.parametrize("role", ROLES)
 def test_scripts_of_the_first_release_benchmark_run(role, tmp_path, monkeypatch):
     """Each script of `benchmarks/speed/first_release.py` runs.

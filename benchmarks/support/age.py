@@ -9,8 +9,8 @@ from pathlib import Path
 
 DESCRIBING = ("to_dict", "__str__")
 SENTENCE = 6
-"""The number of words from which a string is a text for readers, unless it is a query or the schema of a table."""
-QUERY = re.compile(r"\b(select|from \(|insert|int|bigint|binary|string|double)\b", re.IGNORECASE)
+"""The smallest number of words of a sentence in a string."""
+FULL_STOP = re.compile(r"\.(\s|$)")
 CODE = ("src", "benchmarks", ":!benchmarks/results")
 
 
@@ -93,8 +93,7 @@ def _definitions(text: str) -> frozenset[str]:
             node.body = kept  # type: ignore[attr-defined]
         if isinstance(node, ast.arg):
             node.annotation = None
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _is_sentence(node.value):
-            node.value = ""
+        _remove_sentence(node)
         if isinstance(node, ast.Raise):
             node.exc = node.cause = None
         if isinstance(node, ast.FunctionDef):
@@ -119,8 +118,14 @@ def _parts(node: ast.stmt) -> Iterator[str]:
             yield ast.dump(method)
 
 
-def _is_sentence(text: str) -> bool:
-    return len(text.split()) >= SENTENCE and not QUERY.search(text)
+def _remove_sentence(node: ast.AST) -> None:
+    """Remove the text of a string or f-string for readers, but not scripts, queries, schemas and lists of words."""
+    parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+    texts = [part for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    line = "0".join(str(part.value) for part in texts)
+    if len(line.split()) >= SENTENCE and "\n" not in line and FULL_STOP.search(line):
+        for part in texts:
+            part.value = ""
 
 
 def _is_mark(decorator: ast.expr) -> bool:
