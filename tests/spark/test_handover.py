@@ -181,7 +181,7 @@ def test_a_folder_is_removed_after_a_late_task_wrote_into_it(tmp_path, monkeypat
 
     real = shutil.rmtree
     tries = iter([None, None, real])
-    # The clock of the module `time` would also change that of the threads of py4j.
+    # Threads of py4j also call `time.sleep`, so the test replaces the module only in `handover`.
     monkeypatch.setattr(handover, "time", SimpleNamespace(sleep=written_again))
     monkeypatch.setattr(handover, "rmtree", lambda *a, **more: (next(tries) or (lambda *_, **__: None))(*a, **more))
     handover._remove(tmp_path)

@@ -50,7 +50,7 @@ class Charge:
     """The charge for a pass and its noise. They are in one object, so they cannot be inconsistent.
 
     Args:
-        cost: The charge for a user with bound 1, in units of 2^-40 of the cap.
+        cost: The charge for a user with bound 1, in units of cap / WHOLE.
         square: The exact mu^2 of the cost.
         sensitivity: The effect of a user with bound 1 on the weights, including the rounding errors of all users.
         sigma: The standard deviation of the noise, at least sensitivity / sqrt(square).
@@ -183,7 +183,7 @@ class IndividualFilter:
         Proof: "the noise sigma_t, at least S_t / sqrt(m_t), where m_t is the mu^2 of p_t parts of M"
 
         Args:
-            cost: The charge for a user with bound 1, in units of 2^-40 of the cap.
+            cost: The charge for a user with bound 1, in units of cap / WHOLE.
             sensitivity: The effect of such a user on the weights, including the rounding errors of all users.
             rates: See `Charge`.
 

@@ -113,7 +113,8 @@ def kind_of_character(character: str) -> str:
 
     Letters and numbers are a, except h for Hebrew, k for Hangul and c for scripts without spaces. Marks are m, n and d.
     Letters that addresses do not contain are i. Joiners are j, and apostrophes and similar characters are ’. Straight
-    quotes, parentheses and square brackets are kept. Other characters that an address may contain are /.
+    quotes, parentheses and square brackets are kept. Other characters that an address may contain are /, and
+    all others are spaces.
     """
     if _SETS["within"].match(character):
         return "’"

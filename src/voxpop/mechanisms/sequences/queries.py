@@ -216,7 +216,8 @@ class Queries:
         require_polars()
         if isinstance(level, bool) or not 0.5 <= level < 1:
             raise InputError(
-                f"`level` is the share of correct answers. It must be at least 0.5 and below 1, got {level!r}."
+                "`level` is the probability that an interval contains the correct answer. It must be at least 0.5 and "
+                f"below 1, got {level!r}."
             )
         share = answer(self._sampler, self.sessions)
         # Shape (models, values), the answers of each bootstrap model to the same query.
