@@ -1,6 +1,6 @@
 """The privacy budget, checks of public arguments, and the display of objects.
 
-Notebooks and terminals show objects as escaped text and small tables.
+In notebooks and terminals, objects are displayed as escaped text and small tables.
 """
 
 import math
@@ -144,7 +144,7 @@ CAREFUL = "border-left:4px solid #d9822b;padding-left:.7em;margin-top:.5em"
 
 
 class Printed:
-    """An object that notebooks and terminals display as `print` does."""
+    """A base class for objects that notebooks and terminals display with the text that `print` shows."""
 
     __slots__ = ()
 
@@ -206,7 +206,9 @@ def _token(token: str, *, marked: bool) -> str:
 
 
 def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
-    """Return grams as `printable` does. If any gram has several tokens, the boundaries of all tokens are visible."""
+    """Return each gram as `printable` returns it. If any gram has several tokens, the boundaries of all tokens are
+    visible.
+    """
     every = list(grams)
     several = any(len(gram) > 1 for gram in every)
     return [printable(gram, marked=several) for gram in every]

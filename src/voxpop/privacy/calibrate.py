@@ -52,8 +52,8 @@ def calibrate(
     """Return the noise scale and the threshold of a round within the budget.
 
     The accounting `published` follows the papers and uses half of delta for the noise and half for the threshold. The
-    accounting `joint` uses the exact bound of `joint.py`. This bound leaves a choice of sigma, so sigma is chosen to
-    minimise threshold + 1.28 sigma, which is the weight of an item that is released with probability 0.9. For Laplace
+    accounting `joint` uses the exact bound of `joint.py`. Many values of sigma satisfy this bound. The chosen sigma
+    minimises threshold + 1.28 sigma, which is the weight of an item that is released with probability 0.9. For Laplace
     noise, both accountings are identical.
 
     Args:
@@ -115,15 +115,15 @@ def total_delta(
     sensitivity: float = 1.0,
     mu_rest: float = 0.0,
 ) -> float:
-    """Return a certified upper bound of delta for a round, including numerical slack.
+    """Return a certified upper bound on delta for a round, including numerical slack.
 
     Args:
-        only: The round.
+        only: The noise scale and the threshold of the round.
         epsilon: The epsilon of the guarantee.
         novelty: The possible weights of items that only one user has.
         noise: `gaussian` or `laplace`.
         sensitivity: The bound on how much one user changes all weights together, in the norm of `novelty`.
-        mu_rest: The total mu of other Gaussian releases, about items that are known in advance or already released.
+        mu_rest: The total mu of other Gaussian releases about items that are known in advance or already released.
 
     Returns:
         The bound on delta, rounded up, at most 1.
@@ -138,9 +138,10 @@ def total_delta(
 
 
 def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: float, rest: float) -> tuple[float, float]:
-    """Find the best pair for the sampled cases, raise its threshold to satisfy every certified case, and return it."""
+    """Find the best sigma for the sampled cases, and return it with a threshold that satisfies every certified case."""
     goal = target / joint.ROUNDING * (1 - 1e-12)
-    # If all items are known in advance, mu^2 = (S^2 + rest^2) / sigma^2, and novel items have no share.
+    # This sigma would suffice if all items were known in advance, because then mu^2 = (S^2 + rest^2) / sigma^2, and
+    # novel items would use no part of delta.
     least_sigma = gaussian_sigma(epsilon, goal, math.hypot(sensitivity, rest))
     sampled = joint.sampled_cases(novelty, sensitivity)
 
@@ -149,8 +150,8 @@ def _joint(epsilon: float, target: float, novelty: UniqueItems, sensitivity: flo
             worst = float(np.max(joint.deltas(cases, epsilon, sigma, value, rest / sigma)))
             return math.log(worst / goal) if worst > 0 else -math.inf
 
-        # The probability that novel items are below this threshold is so near 1 that doubles cannot distinguish it from
-        # 1.
+        # The probability that novel items are below this threshold is so close to 1 that doubles cannot distinguish it
+        # from 1.
         highest = float(np.max(cases.weight)) + 45 * sigma
         return crossing(excess, *around(excess, *bracket, 0.0, highest), tolerance)
 

@@ -87,7 +87,9 @@ def _delta(proof: Any, claim: Claim) -> float:
 
 
 def calibrated_rule(bounding: Bounding) -> CalibratedRule:
-    """Return the weighting of a pass and its setting. Both determine the sensitivity and the weights of novel items."""
+    """Return the weighting of a pass and its setting. Together, they determine the sensitivity and the weights of novel
+    items.
+    """
     named = [each for each in WEIGHTINGS.values() if (each.name, each.norm) == (bounding.name, bounding.norm)]
     _ensure(len(named) == 1)
     return CalibratedRule(named[0], _setting(bounding, sequential=named[0].sequential))
@@ -95,7 +97,7 @@ def calibrated_rule(bounding: Bounding) -> CalibratedRule:
 
 @proved("set-union.md#items-that-only-the-extra-user-has")
 def _setting(bounding: Bounding, *, sequential: bool) -> RuleSetting:
-    """Return a setting in which weights fit in 64 bits and items at weight 0 can take an even share.
+    """Return a setting in which weights fit in 64 bits and items at weight 0 can receive an equal share.
 
     Proof: "descents give items at 0 the largest step, and for this reason the cutoff is at least 1"
     """
@@ -111,7 +113,7 @@ def bounding_of(shares: CalibratedRule) -> Bounding:
     """Return the numbers that determine the sensitivity of a weighting."""
     rule, setting = shares.weighting_rule, shares.setting
     numbers = setting.norm, setting.limit, setting.bits, setting.cutoff, setting.bound
-    # The name of a weighting is not sufficient for a derived class, because the weights of that class may differ.
+    # The name of a weighting is not sufficient, because a derived class can have the same name but other weights.
     _ensure(is_proved(rule))
     return Bounding(rule.name, *numbers)
 
@@ -127,7 +129,7 @@ def caps_of(rounds: Rounds) -> Caps:
     caps = Caps(rounds.caps.items, rounds.caps.weights, rounds.caps.chances)
     _ensure(caps.items[-1] == rounds.pool and caps.items[0] >= 1)
     _ensure(all(len(level) == len(rounds.later) for level in caps.weights))
-    # The charge for rounding is correct only at these caps (docs/privacy/adaptive.md, "The projection").
+    # The charge for rounding is correct only for caps on the lattice (docs/privacy/adaptive.md, "The projection").
     _ensure(all(map(on_lattice, {cap for level in caps.weights for cap in level})))
     _ensure(all(0.0 < chance <= 1.0 for chance in caps.chances))
     return caps
@@ -159,7 +161,9 @@ def score_of(rounds: Rounds) -> CumulativeScore:
 
 
 def spend_of(certificate: Certificate) -> Expense | None:
-    """Return the numbers for composition with other releases, rounded up, or None if only epsilon and delta count."""
+    """Return the numbers for composition with other releases, rounded up, or None if the release composes only by
+    epsilon and delta.
+    """
     proof, epsilon = certificate.proof, certificate.claim.epsilon
     if isinstance(proof, AdaptiveProof) and not proof.data_sets:
         novel, mu = pair_of(proof)
@@ -235,8 +239,8 @@ def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
 
     Args:
         rounds: The rounds, including a first round.
-        negligible: The maximum probability at which a crude bound replaces the exact recursion. The crude bound depends
-            only on the pool.
+        negligible: A crude bound below this probability replaces the exact recursion. It uses the size of the pool
+            instead of the caps and the drop thresholds.
     """
     if rounds.first is None:
         raise InternalError("rounds over public candidates have no novel items")
@@ -263,8 +267,8 @@ def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float
 
     Proof: "The caps are charged, not the rounds that ran, because otherwise the charge would depend on the data."
 
-    If the certificate contains a choice, both numbers are the caps of the choice, regardless of the chosen entry
-    (docs/privacy/limit.md).
+    If the certificate contains a choice, both numbers depend only on the caps and the noise of the choice, not on the
+    chosen entry (docs/privacy/limit.md).
     """
     if proof.choice is not None:
         _ensure(proof.choice.sigma > 0.0 and proof.choice.square >= 0.0 and 0.0 <= proof.choice.novel <= 1.0)
@@ -303,7 +307,7 @@ def covers_rounds(slack: Slack, rounds: Rounds, *, chosen: bool) -> bool:
 @_delta.register
 @proved("adaptive.md#several-data-sets")
 def _adaptive(proof: AdaptiveProof, claim: Claim) -> float:
-    """Return the delta of adaptive rounds of all data sets, with later releases.
+    """Return the delta of the adaptive rounds of all data sets and of later releases.
 
     Proof: "All data sets have equal shares of mu^2 and d, and the numerical slack is charged n times."
     """
@@ -356,7 +360,7 @@ def _later_slack(later: Later | None, claim: Claim) -> float:
 @_delta.register
 @proved("set-union.md#gaussian-noise-the-joint-bound")
 def _threshold(proof: ThresholdProof, claim: Claim) -> float:
-    """Return the delta of a threshold, with later releases about released items.
+    """Return the delta of a release with one threshold and of later releases about the released items.
 
     Proof: "The plan takes the largest delta over all (|T|, w) that the weighting allows."
     """
@@ -386,7 +390,7 @@ def root_above(number: int) -> float:
 
 @proved("counts.md#the-choice-of-the-limit")
 def counts_square(proof: CountsProof) -> Any:
-    """Return the mu^2 of counts with eighty digits, for the most expensive limit. It does not depend on the choice.
+    """Return the mu^2 of the counts with eighty digits, for the most expensive limit, regardless of the choice.
 
     Proof: "the counts are a Gaussian mechanism with the same"
     """

@@ -4,12 +4,13 @@ Each release is dominated by one symmetric pair of distributions. Dominating pai
 later release depends on an earlier result (Zhu, Dong and Wang, 2022). On each side, the pair has a revealing outcome,
 which is impossible on the other side. If no revealing outcome occurs, the pair is
 
-* for a release with an `Expense`, a Gaussian mechanism of mu, and the revealing outcome has probability `hit`;
+* for a release with an `Expense`, a Gaussian mechanism with parameter mu, and the revealing outcome has probability
+  `hit`;
 * for any other (epsilon_j, delta_j)-private release, randomised response with loss epsilon_j or -epsilon_j, and the
   revealing outcome has probability delta_j (Kairouz, Oh and Viswanath, 2015).
 
-Let D = 1 - (1 - d_1)(1 - d_2)... over all revealing outcomes, mu^2 the sum of squares, and L the sum of the losses of
-randomised responses. Then the delta in both directions between neighbours is
+Let D = 1 - (1 - d_1)(1 - d_2)... over all revealing outcomes, mu^2 the sum of the squares of all mu, and L the sum of
+the losses of randomised responses. Then the delta in both directions between neighbours is
 
     D + (1 - D) E[delta_G(epsilon - L; mu)]
 
@@ -130,8 +131,8 @@ class Total:
         adaptive: The guarantee that is valid even if each budget was chosen after earlier results. With a ledger, this
             is the budget of the ledger, which covers all its entries. Without a ledger, it consists of the sums of
             epsilons and deltas.
-        fixed: The guarantee of the releases if all budgets were fixed in advance. It is smaller, because the costs of
-            Gaussian noise add up in squares.
+        fixed: The guarantee of the releases if all budgets were fixed in advance. It can be smaller, because the costs
+            of Gaussian noise add up in squares.
         charged: Whether `adaptive` is the budget of a ledger.
         by_squares: Whether `fixed` is smaller than the sum of epsilons because the costs of noise add up in squares.
 
@@ -191,7 +192,8 @@ def total_of(results: Sequence[Charged]) -> Total:
     counted: list[Guarantee | Budget] = [*alone, *(budget for _, _, budget in accounts)]
     epsilon, delta = map(float, _sums(counted))
     if accounts and fixed.epsilon > epsilon:
-        # At its epsilon, a ledger may admit more than the sum of deltas, but never more than its own delta.
+        # At the epsilon of a ledger, the total delta of admitted releases can exceed the sum of their deltas, but not
+        # the delta of the ledger.
         delta = min(1.0, delta)
         fixed = replace(fixed, epsilon=_least_epsilon(guarantees, delta, epsilon), delta=delta)
     by_squares = Fraction(fixed.epsilon) < _sums(guarantees)[0]
@@ -199,11 +201,11 @@ def total_of(results: Sequence[Charged]) -> Total:
 
 
 def covers_guarantees(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
-    """Return whether a ledger with this budget may have admitted the releases. If not, the budget was edited."""
+    """Return whether a ledger with this budget could have admitted the releases. If not, the budget was edited."""
     epsilon, delta = _sums(guarantees)
     if epsilon <= Fraction(repr(float(budget.epsilon))) and delta <= Fraction(repr(float(budget.delta))):
         return True
-    # The releases that a ledger admits are also within its budget if all budgets were fixed in advance.
+    # If all budgets were fixed in advance, the releases that a ledger admits would also be within its budget.
     return composed_delta(budget.epsilon, guarantees) <= budget.delta
 
 
@@ -220,13 +222,13 @@ def composed_delta(epsilon: float, guarantees: Sequence[Guarantee], *, plain: bo
     Proof: "delta in both directions is D + (1 - D) E[delta_G(epsilon - L; mu)]."
 
     Args:
-        epsilon: Any real number of at least 0.
+        epsilon: The epsilon of all releases together, at least 0.
         guarantees: The guarantees of the releases.
         plain: Whether to also use the bounds that consider only the epsilon and delta of releases with an `Expense`.
 
     Returns:
         The smallest of three bounds. One bound uses every `Expense`, one uses only the `Expense` objects that are not
-        loose, and one uses none of them.
+        loose, and one uses none of them. If `plain` is False, only the first bound is computed.
     """
     tightest = _delta(epsilon, *_split(guarantees, math.inf))
     for loosest in (LOOSE, 0.0) if plain else ():
@@ -275,7 +277,7 @@ def _least_epsilon(guarantees: Sequence[Guarantee], delta: float, most: float) -
 
 @proved("composition.md#claim-1-fixed-budgets")
 def _delta(epsilon: float, plain: Sequence[Guarantee], spending: Sequence[Guarantee]) -> float:
-    """Return the delta of all releases together, with and without a spend.
+    """Return the delta of all releases together, both the releases without a spend and the releases with one.
 
     Proof: "On outcomes that are possible on both sides, the densities are 1 - D times those of a shifted Gaussian and
     randomised responses."

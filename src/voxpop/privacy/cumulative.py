@@ -21,23 +21,24 @@ from voxpop.privacy.parameters import KnownLevels
 from voxpop.privacy.sampling import noisy_cells
 from voxpop.privacy.secret import Source
 
-# This computes the probability of ever releasing an item that only one user has, if rounds add up their noisy weights.
+# The code below bounds the probability of ever releasing an item that only one user has, if rounds add up their noisy
+# weights.
 #
 # In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is Z_r
 # = c_1 z_1 + ... + c_r z_r. The item is released as soon as Z_r reaches a threshold, and dropped when Z_r is below a
 # drop threshold. Caps bound the weight as a function of the number n of items in the user's pool that are not released.
 # As long as none of t novel items is released, n >= t. If a user draws items, each item is drawn with probability at
-# most q(n). Let a_r(n) be the cap, and let G(w) be the expectation of the later value after weight w. Then each of t
-# novel items is released with probability at most V_1(0), where
+# most q(n). Let a_r(n) be the cap, and let G(w) be the expectation of V_(r+1) if the item gets weight w in round r.
+# Then each of t novel items is released with probability at most V_1(0), where
 #
 #     V_r(Z) = q(t) G(a_r(t)) + (1 - q(t)) G(0),
 #
 # so P(some novel item is released) <= max over t <= pool of t V_1(0). The proof is in docs/privacy/adaptive.md.
 #
-# V is computed backwards at the points of a grid, for all levels of the caps together. Between points, V exceeds the
-# straight line through its values by at most h^2 / (8 c^2) of the value at the upper end, for a grid of step h. This
-# follows because G(Z) = E f(Z + c N) with f >= 0 has G'' = E f(Z + c N) (N^2 - 1) / c^2 >= -G / c^2. Lines are
-# integrated exactly, and all terms have the same sign, so nothing cancels.
+# V is computed from the last round to the first at the points of a grid, for all levels of the caps together. Between
+# points, V exceeds the straight line through its values by at most h^2 / (8 c^2) of the value at the upper end, for a
+# grid of step h. This follows because G(Z) = E f(Z + c N) with f >= 0 has G'' = E f(Z + c N) (N^2 - 1) / c^2 >= -G /
+# c^2. Lines are integrated exactly, and all terms have the same sign, so nothing cancels.
 
 FINENESS = 1 / 40
 """The step of the grid of scores, in standard deviations of the noisiest round. Any step gives a valid bound."""
@@ -181,7 +182,7 @@ per level.
 
 @proved("known.md#the-mechanism")
 def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> CumulativeScore:
-    """Return rounds that release a listed item at the given level (counted from 0) and above.
+    """Return the rounds with the thresholds and drop thresholds of the given level (counted from 0) of listed items.
 
     Proof: "They have m levels l = 0, ..., m - 1, with thresholds t_r + l h in round r."
     """
@@ -221,13 +222,14 @@ def proved_tails(rounds: CumulativeScore, known: KnownLevels | None) -> bool:
 
 @proved("adaptive.md#novel-items")
 def any_release(rounds: CumulativeScore, pool: int) -> float:
-    """Bound the probability in `novel_release` without using drop thresholds and caps.
+    """Bound the probability of `novel_release` without using drop thresholds and caps.
 
     Proof: "It is W times the sum, over all rounds, of the probability that an item with weight 1 in every round reaches
     the threshold."
 
-    The bound treats each item of the pool as having a weight of 1 in every round. It is far above the bound of
-    `novel_release`, but it takes hardly any time, and it is sufficient if thresholds are high for other reasons.
+    The bound assumes that each item of the pool has a weight of 1 in every round. It is far above the bound of
+    `novel_release`, but it takes hardly any time to compute, and it is sufficient if thresholds are high for other
+    reasons.
 
     Args:
         rounds: The public numbers.
@@ -271,7 +273,7 @@ class _Grid:
 
     @proved("adaptive.md#novel-items")
     def moved(self, number: int, shown: Floats, weights: Floats) -> Floats:
-        """For each distribution, return an upper bound on G at every point plus the weight of a round.
+        """Return, for each distribution, an upper bound on G at every point after the weight of a round is added.
 
         Proof: "because V and therefore G increase with score and weight"
         """
@@ -291,11 +293,11 @@ class _Grid:
         Proof: "Let G_r(w) be the expectation of V_(r+1)(Z + c_r (mu_r w + N)), where N is standard normal, mu_r is at
         least S_r / sigma_r, and V is 1 from the threshold on and 0 below the drop threshold."
 
-        G is the expectation of the later value, as a function of the cumulative score before a round's noise.
+        Here, G is a function of the cumulative score before a round's noise is added.
 
         Args:
             number: The index of the round, starting at 0.
-            later: The expectation if the item is undecided, by distribution and cumulative score after the round.
+            later: The value V_(r+1) of an undecided item, by distribution and cumulative score after the round.
         """
         rounds, spread = self._rounds, self._rounds.spreads[number]
         threshold = spread * (rounds.thresholds[number] - rounds.margin)
@@ -342,7 +344,7 @@ class _Grid:
 
     @proved("adaptive.md#what-integers-and-doubles-change")
     def _mixed(self, number: int, first: int, rises: Floats) -> Floats:
-        """Return the product of one distribution's rises and the matrix of `_risen`, which is not constructed.
+        """Return the product of one distribution's rises and the matrix of `_risen` without constructing the matrix.
 
         Proof: "Straight lines are integrated in closed form, and sums have no negative terms."
         """
@@ -369,7 +371,7 @@ class _Grid:
 
     @proved("adaptive.md#what-integers-and-doubles-change")
     def _means(self, number: int) -> Floats:
-        """Return the mean probability of reaching a level that is d - 1 to d points below, for d from 1 - points on.
+        """Return the mean probability of reaching a level d - 1 to d points below, for d from 1 - n to n (n points).
 
         Proof: "Straight lines are integrated in closed form, and sums have no negative terms."
         """
@@ -431,7 +433,7 @@ class ScoreStep(Opening):
         Args:
             weights: int64 (items), the weights in units of the grid; 0 for undecided items that no user drew in this
                 round.
-            names: uint64 (items, 2), the numbers that identify the items in draws, which do not depend on the engine.
+            names: uint64 (items, 2), the numbers that identify the items in draws. They do not depend on the engine.
             score: float64 (items), the score before this round.
         """
         draws = self.secret.draws(self.purpose, names[:, 0], names[:, 1])
@@ -457,8 +459,8 @@ class KnownStep(Opening):
     """The noise of one round for the items of a public list, and the levels that the items can reach.
 
     Attributes:
-        step: The noise of the round. Its threshold is the score of the highest level. Items at that level get no more
-            weight.
+        step: The noise and the scores of the round. Its threshold is the score of the highest level. Items at that
+            level get no more weight.
         levels: float64 (levels), the score of each level, in increasing order.
     """
 
@@ -471,7 +473,7 @@ class KnownStep(Opening):
 
         Proof: "The level of an item is the number of levels that its score has reached in any round."
 
-        Decided items have the state of released items, so that caps count neither frozen nor dropped items.
+        Dropped items and items at the highest level have the state of released items, so that caps do not count them.
         """
         score, states = self.step(weights, names, score)
         states[states == DROPPED] = RELEASED

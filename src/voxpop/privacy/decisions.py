@@ -6,15 +6,15 @@ its weight plus noise reaches the threshold. The code compares this probability 
 doubles decides almost all items. The probability is computed again with eighty digits only if the bits are within a
 proved band around its double. Therefore tails are accurate far beyond the range of noise that is drawn in doubles.
 
-If each user has one item, the optimal rule is known (Desfontaines, Voss, Gipson and Mandayam, 2022). An item of c users
-is released with probability pi(c), with pi(0) = 0 and
+If each user has one item, the optimal rule is known (Desfontaines, Voss, Gipson and Mandayam, 2022). An item that c
+users have is released with probability pi(c), with pi(0) = 0 and
 
     pi(c + 1) = min(e^epsilon pi(c) + delta, 1 - e^-epsilon (1 - pi(c) - delta), 1).
 
-No mechanism releases any item with a higher probability. The first branch is the minimum for counts up to the turn. The
-second branch is the minimum for larger counts up to the top. For counts above the top, the probability is 1. Each
-branch has a closed form, which is computed with eighty digits for every distinct count. Therefore small probabilities
-of a release and small probabilities of a miss both have a high relative accuracy.
+No mechanism releases any item with a higher probability. The first branch is the minimum for counts up to a count
+called the turn. The second branch is the minimum for larger counts up to a count called the top. For counts above the
+top, the probability is 1. Each branch has a closed form, which is computed with eighty digits for every distinct count.
+Therefore small probabilities of a release and small probabilities of a miss both have a high relative accuracy.
 """
 
 from dataclasses import dataclass, replace
@@ -117,7 +117,7 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
     growth = context.exp(exact)
     base = mass / (growth - 1)
     # Compute the last count at which the first branch is smaller, and the number of further counts at which the second
-    # branch is below 1 (closed form of the paper).
+    # branch is below 1 (by the closed form of the paper).
     turn = 1 + int(context.floor(context.log((growth + 2 * mass - 1) / ((growth + 1) * mass)) / exact))
     span = context.log(1 + (1 - base * context.expm1(exact * turn)) / base)
     return turn, turn + int(context.floor(span / exact))
@@ -126,7 +126,7 @@ def _branches(epsilon: float, delta: float) -> tuple[int, int]:
 # This is the permitted relative error of a probability in doubles. The distance (threshold - weight) * unit / scale has
 # a relative error of at most 4 * 2^-53. In a tail at distance x, this error is multiplied by x^2 (Gaussian, x <= 39) or
 # by x (Laplace, x <= 745). The result is at most 7e-13. ndtr and exp add less than 1e-12 (certified by a test). The
-# band is ten times wider.
+# band is more than eight times wider.
 DECISION_BAND = 2.0**-36
 _WORD_RANGE = 2.0**64
 _CHUNK = 1 << 18
@@ -301,7 +301,7 @@ def _decide_chunk(rule: Rule, weights: Int64s, draws: Uint64s, band: float) -> B
     # Shape (items,). Measure from the end of [0, 1] that has the smaller probability, so that this probability keeps
     # its precision in doubles.
     unlikely = probability <= complement
-    # The units are the units of `drawn` below (the first 64-bit word).
+    # The tail has the same unit as `drawn` below, which is the first 64-bit word.
     tail = np.where(unlikely, probability, complement) * _WORD_RANGE
     # For likely items, measure from the other end, where ~u is 2^64 - 1 - u.
     drawn = np.where(unlikely, draws[:, 0], ~draws[:, 0]).astype(np.float64)
@@ -354,13 +354,13 @@ class ReleaseDecisions(Opening):
         return decide(self.rule, weights, draws_of(self.secret, self.purpose, names, texts))
 
     def restricted(self) -> "ReleaseDecisions":
-        """Return a copy that can be sent to workers and is restricted to these purposes."""
+        """Return a copy that can be sent to workers and is restricted to the purposes of its draws."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyLevels(Opening):
-    """The number of coins that an item wins with one draw. The probabilities of the coins must not increase.
+    """The number of coins that an item wins with one draw. Their probabilities must not increase from coin to coin.
 
     If all rules have the same noise and their thresholds increase, this is the number of thresholds that a noisy weight
     reaches.
@@ -408,7 +408,7 @@ class NoisyLevels(Opening):
         return levels
 
     def restricted(self) -> "NoisyLevels":
-        """Return a copy that can be sent to workers and is restricted to these purposes."""
+        """Return a copy that can be sent to workers and is restricted to the purposes of its draws."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
@@ -448,7 +448,7 @@ class CellNoise(Opening):
 class GumbelNoise(Opening):
     """Counts with Gumbel noise, in whole cells, computed by `gumbel_cells`.
 
-    Only their order may be released, never their values.
+    Only the order of the noisy counts may be released, never their values.
 
     Attributes:
         rate: The rate of the noise, per count.

@@ -4,13 +4,13 @@ The exact delta of a Gaussian mechanism with a sensitivity of `mu` times sigma i
 
     delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)        (Balle and Wang, 2018)
 
-for every real epsilon. The two terms nearly cancel, and the exponential may overflow. Therefore, with a = mu/2 -
+for every real epsilon. The two terms nearly cancel, and the exponential can overflow. Therefore, with a = mu/2 -
 epsilon/mu and b = a - mu, the logarithm of delta is computed as the logarithm of e^(-a^2/2)/2 times the increase of
 g(x) = erfcx(-x/sqrt 2) from b to a.
 
 The threshold limits the release of items that only one user has. If the additional user has t novel items of weight w,
 at least one of them is released with probability 1 - (P(noise < threshold - w))^t. Two functions below compute the
-threshold or the probability over every (t, w) that a weighting allows.
+lowest sufficient threshold and the largest such probability over every (t, w) that a weighting allows.
 """
 
 import math
@@ -38,12 +38,12 @@ _FAR = -200.0  # for smaller x, the slope itself loses precision, and its asympt
 
 @proved("set-union.md#gaussian-noise-the-joint-bound")
 def log_delta(epsilon: ArrayLike, mu: ArrayLike) -> Floats:
-    """Return the natural logarithm of the delta of Gaussian mechanisms, for arrays.
+    """Return the natural logarithm of the delta of each of several Gaussian mechanisms.
 
     Proof: "where delta_G(epsilon; m) = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m), for any real epsilon"
 
     Args:
-        epsilon: Any real numbers.
+        epsilon: The epsilons, any real numbers.
         mu: The ratios of sensitivity to sigma, at least 0.
 
     Returns:
@@ -120,7 +120,7 @@ def delta(epsilon: float, mu: float) -> float:
     Proof: "where delta_G(epsilon; m) = Phi(m/2 - epsilon/m) - e^epsilon Phi(-m/2 - epsilon/m), for any real epsilon"
 
     Args:
-        epsilon: Any real number.
+        epsilon: The epsilon, any real number.
         mu: The ratio of sensitivity to sigma, at least 0.
 
     Returns:
@@ -136,8 +136,8 @@ def delta(epsilon: float, mu: float) -> float:
 def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
     """Return the smallest sigma that makes a Gaussian mechanism (epsilon, delta)-private.
 
-    Any error in the result increases privacy, because delta is evaluated again with eighty digits for the returned
-    double.
+    A numerical error in the result can only increase privacy, because delta is evaluated again with eighty digits for
+    the returned double.
 
     Args:
         epsilon: The epsilon of the guarantee, more than 0.
@@ -171,7 +171,7 @@ def sigma(epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
 
 
 def _confirmed(guess: float, epsilon: float, delta: float, sensitivity: float) -> float:
-    """Return `guess`, increased by a few units in the last place until a check with eighty digits succeeds."""
+    """Return the first of `guess` times 1 + 2^-52, 1 + 2^-51 and so on that passes a check with eighty digits."""
     step = 2.0**-52
     for _ in range(30):
         candidate = guess * (1 + step)
@@ -202,11 +202,11 @@ _SHAPES: tuple[str, ...] = get_args(_NoiseShape)
 class UniqueItems:
     """The possible weights of items that only one user has.
 
-    An item that only one user has must not reach the threshold, because its release would reveal that user. The
-    required margin depends on how the weighting divides a user's unit of weight. Every shape requires that a user gives
-    a positive weight to each of their items (at most `limit`) that no other user has. Otherwise an item
-    that other users have as well could receive weight from this user only, and its release would also reveal this user.
-    `symmetric` also requires that such items have equal weights, after any earlier results.
+    An item that only one user has must be unlikely to reach the threshold, because its release would reveal that user.
+    The required margin depends on how the weighting divides a user's unit of weight. Every shape requires that a user
+    gives a positive weight to each of their items (at most `limit`) that no other user has. Otherwise an item that
+    other users have as well could receive weight only from this user, and its release would also reveal this user.
+    `symmetric` also requires that such items have equal weights, given any earlier results.
 
     Args:
         limit: The maximum number of items per user.
@@ -250,7 +250,7 @@ Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
 """The norm that must bound the weights of a user, by the kind of noise."""
 _SINGLE = 1024  # up to this number of novel items, each number is evaluated separately
-_RATIO = 1.005  # larger numbers form cells, with their largest number of items and the weight for the smallest
+_RATIO = 1.005  # larger numbers form cells, which use their largest number of items and the weight for their smallest
 
 
 def log_below(noise: Noise, x: Floats) -> Floats:
@@ -258,7 +258,7 @@ def log_below(noise: Noise, x: Floats) -> Floats:
 
     Args:
         noise: The kind of noise.
-        x: Any real numbers.
+        x: The values, any real numbers.
 
     Returns:
         The logarithms, accurate in both tails.
@@ -328,13 +328,13 @@ def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
 
 
 def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: float, sensitivity: float) -> float:
-    """Return the threshold that any novel item reaches with probability at most `delta`.
+    """Return the lowest threshold that at least one novel item reaches with probability at most `delta`.
 
     Args:
         novelty: The weights that the weighting allows.
         noise: The kind of noise.
         scale: The noise scale.
-        delta: The probability.
+        delta: The maximum probability that at least one novel item reaches the threshold.
         sensitivity: The bound on a user's weights in `novelty.norm`.
 
     Returns:
@@ -356,7 +356,7 @@ def lowest_threshold(novelty: UniqueItems, noise: Noise, scale: float, delta: fl
 def release_probability(
     novelty: UniqueItems, noise: Noise, scale: float, threshold: float, sensitivity: float
 ) -> float:
-    """Return an upper bound on the probability that any novel item reaches the threshold.
+    """Return an upper bound on the probability that at least one novel item reaches the threshold.
 
     Proof: "Let d = 1 - Phi((threshold - w)/sigma)^|T|, the probability that an item of T is released"
 

@@ -22,14 +22,15 @@ _LARGEST_FLOAT = sys.float_info.max
 class Expense:
     """The detailed cost of a release with Gaussian noise. Delta is novel + delta_G(epsilon; mu) at every epsilon.
 
-    This is true in both directions between neighbours. Therefore a symmetric pair dominates the release. On each side,
-    the pair has a revealing outcome with probability `hit`. Otherwise it is a Gaussian mechanism of `mu`
-    (docs/privacy/composition.md, "One kind of pair").
+    This formula applies in both directions between neighbours. Therefore a symmetric pair dominates the release. On
+    each side, the pair has a revealing outcome with probability `hit`. Otherwise, the pair is that of a Gaussian
+    mechanism with parameter `mu` (docs/privacy/composition.md, "One kind of pair").
 
     Args:
         novel: The probability of releasing an item that only one user has, including numerical slack, or 0 if every
             possible item is known in advance.
-        mu: The ratio of sensitivity to sigma. For several releases, it is the root of the sum of squares.
+        mu: The ratio of sensitivity to sigma. For several releases, it is the square root of the sum of the squares of
+            their ratios.
         two_sided: Whether there are also revealing outcomes if the user is absent, as in adaptive rounds. No
             dp-accounting event has this form.
     """
@@ -129,11 +130,12 @@ class Guarantee:
         epsilon: The epsilon of differential privacy.
         delta: The delta of differential privacy.
         neighbours: The neighbouring relation, which describes the difference between two neighbouring data sets.
-        private: Whether the release is private. A release with a seed is not private, because other people may have the
+        private: Whether the release is private. A release with a seed is not private, because other people can have the
             seed. In this case, there is no guarantee.
         server_view: A description of the data that parties other than the readers of the release received. The
             guarantee does not cover these data.
-        spend: The detailed cost of a Gaussian release for composition, or None. Comparisons ignore it.
+        spend: The detailed cost of a Gaussian release for composition, or None. Comparisons of guarantees ignore this
+            field.
 
     Example:
         >>> print(Guarantee(4, 1e-7))
@@ -200,15 +202,16 @@ class Guarantee:
     def to_dp_event(self) -> Any:
         """Return the release as a dp-accounting event, for composition with releases of other software.
 
-        A Gaussian release becomes the pair of its `spend`, and a release without delta becomes Laplace noise. In every
-        composition, both are at least as bad as the release itself, for every epsilon up to 20. This method requires
-        dp-accounting.
+        A Gaussian release becomes the two events that correspond to its `spend`, and a release with delta 0 becomes
+        Laplace noise. In every composition, these events cost at least as much as the release itself, for every epsilon
+        up to 20. This method requires dp-accounting.
 
         Returns:
             A `dp_accounting.DpEvent`, for neighbouring data sets that differ by one user added or removed.
 
         Raises:
-            InputError: No event represents the release, because it has a delta and no Gaussian noise.
+            InputError: No event represents the release, because it has a delta, and it uses adaptive rounds or no
+                Gaussian noise.
         """
         return event_of(self)
 
@@ -249,8 +252,7 @@ def odds_after(epsilon: float, delta: float, before: float) -> float:
         The largest probability after the release.
     """
     grown = exp(min(epsilon, LARGEST_EXPONENT)) * (SUPPORT / (SUPPORT - 1.0) if delta else 1.0)
-    # By Bayes' rule, the odds increase by a factor of at most e^epsilon, times 100 / 99 for the outcomes that delta
-    # covers.
+    # By Bayes' rule, the odds increase by a factor of at most e^epsilon, times 100 / 99 if delta is above 0.
     return grown * before / (grown * before + 1.0 - before)
 
 
@@ -276,13 +278,13 @@ def meaning(guarantee: "Guarantee", user: str = "user") -> str:
 
 
 def cautions(guarantee: "Guarantee") -> list[str]:
-    """Return warnings about a guarantee, or an empty list if epsilon and delta have usual values.
+    """Return warnings about a guarantee, or an empty list if there is nothing to warn about.
 
     Args:
         guarantee: The guarantee of a release.
 
     Returns:
-        Sentences about epsilon above 4 and about delta above 1e-5.
+        Sentences about epsilon above 4 and about delta above 1e-5. The list is empty for a release that is not private.
     """
     if not guarantee.private:
         return []
@@ -319,7 +321,8 @@ def at_most(number: float) -> str:
 
 
 def factor(epsilon: float) -> str:
-    """Return e^epsilon, rounded up. Beyond a million it is a power of ten, because longer numbers are hard to read."""
+    """Return e^epsilon, rounded up. From a million on, it is written with a power of ten, so that it is easy to read.
+    """
     grown = exp(min(epsilon, LARGEST_EXPONENT))
     if grown < 1e6:
         return at_most(grown)
@@ -328,7 +331,7 @@ def factor(epsilon: float) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """Return the upper bound of a share in percent, rounded up to a tenth, or with more nines if it is close to 100 %.
+    """Return an upper bound on a share in percent, rounded up to a tenth, or with more nines if it is close to 100 %.
 
     The result is "100 %" only if the bound excludes no probability.
     """
@@ -341,7 +344,7 @@ def percent_at_most(share: float) -> str:
 
 
 def chance_at_most(share: float) -> str:
-    """Return the upper bound of a probability, rounded up, as "1 in 367" if it is small and in percent otherwise."""
+    """Return an upper bound on a probability, rounded up, as "1 in 367" if it is small and in percent otherwise."""
     return f"1 in {floor(1 / share):,}" if 0 < share < 0.005 else percent_at_most(share)
 
 

@@ -27,7 +27,7 @@ def noise_for(square: float | Fraction, sensitivity: float) -> float:
     Proof: "the square of S_t / sigma_t is compared with m_t in exact fractions"
     """
     sigma = sensitivity / math.sqrt(square)
-    # The division and the root in doubles may give a slightly smaller sigma, but this comparison is exact.
+    # The division and the root in doubles can give a slightly smaller sigma, but this comparison is exact.
     while (Fraction(sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         sigma = math.nextafter(sigma, math.inf)
     return sigma
@@ -47,7 +47,7 @@ depends on it.
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """The charge for a pass and its noise. They are in one object, so they cannot be inconsistent.
+    """The charge for a pass and its noise. Both are in one object, so they cannot be inconsistent.
 
     Args:
         cost: The charge for a user with bound 1, in units of cap / WHOLE.
@@ -114,8 +114,8 @@ class Charge:
         Proof: "the distance is therefore at most r_x + kappa_t <= S_t sqrt(c_x / p_t)"
 
         Let S be the sensitivity. The part S - 1 covers the rounding errors of all users. The effect is S sqrt(costs /
-        cost) - (S - 1), so two runs differ by at most S sqrt(costs / cost). Each of the five operations in doubles has
-        a relative error below 2^-52, and the factor covers these errors.
+        cost) - (S - 1), so the weights with and without the user differ by at most S sqrt(costs / cost). Each of the
+        five operations in doubles has a relative error below 2^-52, and the factor covers these errors.
 
         Args:
             costs: The payment of each user, as the method `costs` returns it.
@@ -142,7 +142,7 @@ class IndividualFilter:
     """
 
     def __init__(self, cap: float) -> None:
-        """Start with a cap.
+        """Create a filter with a cap.
 
         Args:
             cap: The maximum total mu^2 per user, above 0.
@@ -185,13 +185,14 @@ class IndividualFilter:
         Args:
             cost: The charge for a user with bound 1, in units of cap / WHOLE.
             sensitivity: The effect of such a user on the weights, including the rounding errors of all users.
-            rates: See `Charge`.
+            rates: The fractions of the remaining budget that users pay; see `Charge`.
 
         Returns:
             The charge with its noise.
 
         Raises:
-            InternalError: The cost is not between one part and the whole cap, or a rate exceeds the remaining budget.
+            InternalError: The cost is not between one part and the whole cap, or a rate is negative or exceeds the
+                remaining budget.
         """
         if not 0 < cost <= WHOLE or (rates is not None and not all(0 <= rate <= BOUND_STEPS for rate in rates)):
             raise InternalError("a pass was charged nothing, or more than users have")

@@ -2,17 +2,17 @@
 
 Assume that one user is added. Let t of their items be novel, which means that no other user has them. Let w be the
 weight of each novel item, and let s = t w^2. All weights together change by at most the sensitivity S. The novel items
-account for s in S^2, so the weights of shared items change by at most sqrt(S^2 - s). Let d = 1 - Phi((threshold - w) /
-sigma)^t be the probability that a novel item is released, and let m^2 be (S^2 - s) / sigma^2 plus the mu^2 of all other
-releases about known items. Then delta is bounded by
+account for the part s of S^2, so the weights of shared items change by at most sqrt(S^2 - s). Let d = 1 -
+Phi((threshold - w) / sigma)^t be the probability that a novel item is released, and let m^2 be (S^2 - s) / sigma^2 plus
+the mu^2 of all other releases about known items. Then delta is bounded by
 
     with the user against without:    d + (1 - d) delta_G(epsilon - ln(1 - d); m)
     without the user against with:    delta_G(epsilon + ln(1 - d); m)
 
 Proof: The noise of different items is independent. Without the user, no novel item can be released, so outcomes with a
 novel item cost d. For the remaining outcomes, compare (1 - d) times a Gaussian with e^epsilon times its shift by m, in
-either direction. Both expressions increase in d and in m, so the largest d and the largest m of a cell cover all cases
-of the cell.
+either direction. Both expressions increase in d and in m, so the largest d and the largest m in a cell (a set of cases)
+cover all cases of the cell.
 
 The bound has three requirements. Novel items must have equal weights, because unequal weights can cost more. Their
 weight must have a lower bound, because the supremum starts at s = t least^2. No other release may contain unknown items
@@ -42,12 +42,12 @@ _SHARES_OF_FEW = 4000  # the number of cells of s for up to 8 novel items, becau
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cases:
-    """The cases of novel items that one user may have. Each case covers a cell.
+    """The cases of novel items that one user can have. Each case covers a cell.
 
     Args:
-        items: The largest number of novel items.
-        weight: The largest weight of each novel item.
-        shared: The largest square that remains for shared items.
+        items: The largest number of novel items in each cell.
+        weight: The largest weight of a novel item in each cell.
+        shared: The largest part of S^2 that remains for the shared items in each cell.
     """
 
     items: Floats
@@ -100,7 +100,7 @@ def joint_delta(
     Proof: "The plan takes the largest delta over all"
 
     Args:
-        novelty: The weights that the weighting allows, not of shape `any`.
+        novelty: The weights that the weighting allows.
         epsilon: The epsilon of the guarantee.
         sigma: The standard deviation of the noise.
         threshold: The threshold, in units of weight.
@@ -123,7 +123,7 @@ def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     Proof: "The plan takes the largest delta over all (|T|, w) that the weighting allows. This maximum is certified."
 
     Args:
-        novelty: The weights that the weighting allows, not of shape `any`.
+        novelty: The weights that the weighting allows.
         sensitivity: The l2-sensitivity of all weights together.
 
     Returns:
@@ -144,7 +144,7 @@ def certified_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
 def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     """Return a few hundred of the cases that `certified_cases` covers.
 
-    They suffice for a search, but not for a guarantee.
+    These cases are sufficient for a search, but not for a guarantee.
     """
     if novelty.shape == "fixed":
         return _fixed_cases(novelty)
@@ -155,7 +155,7 @@ def sampled_cases(novelty: UniqueItems, sensitivity: float) -> Cases:
     items = few[:, None]
     least = np.minimum(sensitivity**2, items * novelty.least**2)
     squares = least + (sensitivity**2 - least) * np.linspace(0, 1, 15) ** 2
-    squares[:, -1] = sensitivity**2  # rounding may exceed this value, which leaves no weight for shared items
+    squares[:, -1] = sensitivity**2  # without this line, rounding could exceed the largest square
     spread = np.broadcast_to(items, squares.shape)
     weight = np.sqrt(squares / spread)
     return Cases(spread.ravel(), weight.ravel(), (sensitivity**2 - squares).ravel())
@@ -208,7 +208,7 @@ def _share_cells(
     Proof: "For policies, the range of w is divided into cells, and each cell uses its largest d and largest m, because
     delta increases with both."
 
-    They are finer at the low end.
+    The cells are finer for small s.
     """
     square = sensitivity**2
     start = np.minimum(square, fewest * least**2)[:, None]
@@ -216,7 +216,7 @@ def _share_cells(
     edges[:, -1] = square
     # This is w = sqrt(s / t) for the largest s and the smallest t of the cell.
     weight = np.sqrt(edges[:, 1:] / fewest[:, None])
-    # If the square is almost used up, the subtraction may lose the rest. 4 units in the last place cover this error.
+    # If the square is almost used up, the subtraction can lose the rest. 4 units in the last place cover this error.
     shared = square - edges[:, :-1] + 2.0**-50 * square
     items = np.broadcast_to(most[:, None], weight.shape)
     return items.ravel(), weight.ravel(), shared.ravel()
@@ -224,7 +224,7 @@ def _share_cells(
 
 # Several consecutive releases with unknown items.
 #
-# With the additional user, round i releases a novel item with probability at most d_i, after any earlier results.
+# With the additional user, round i releases a novel item with probability at most d_i, given any earlier results.
 # Otherwise round i is a Gaussian mechanism of sensitivity S on items that both data sets contain. The pair "hit with
 # probability d_i, otherwise shifted by S / sigma_i" dominates each round, and dominating pairs compose under adaptive
 # choice. Therefore, with D = 1 - (1 - d_1)(1 - d_2)... and mu^2 = S^2 / sigma_1^2 + S^2 / sigma_2^2 + ..., delta is at
@@ -234,8 +234,8 @@ def _share_cells(
 #     without the user against with:    delta_G(epsilon + ln(1 - D); mu)
 #
 # Unlike in the bound for one release, the weights of novel items do not reduce mu here. The novel items of a user in
-# round 2 may depend on round 1, so a supremum over constant shares is not a bound. The formula does not require that
-# novel items have equal weights. `composition.py` evaluates it.
+# round 2 can depend on round 1, so a supremum over constant shares is not a bound. The formula does not require that
+# novel items have equal weights. `composition.py` composes releases with a symmetric pair instead.
 #
 # With Laplace noise of scale b, the rest of a round is (epsilon', 0)-private with epsilon' = S / b. If epsilon' <=
 # epsilon, the first line is D, because without a hit, each outcome is at most e^epsilon' times as likely with the user
@@ -259,7 +259,7 @@ def either(chances: Sequence[float]) -> float:
         >>> either([0.5, 0.5])
         0.75
     """
-    # Compute 1 - product of (1 - d_i) by logarithms, because probabilities of 1e-20 would be lost in 1 - d_i.
+    # Compute 1 - product of (1 - d_i) with logarithms, because probabilities of 1e-20 would be lost in 1 - d_i.
     return -math.expm1(math.fsum(math.log1p(-chance) if chance < 1 else -math.inf for chance in chances))
 
 

@@ -81,7 +81,7 @@ def _secant(low: float, high: float, left: float, right: float) -> float:
 
 
 def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
-    """Return the minimum of a unimodal curve, by golden-section search.
+    """Return the point at which a unimodal curve is lowest, by golden-section search.
 
     Args:
         curve: A function that decreases and then increases.
@@ -90,7 +90,7 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
         steps: The number of times that the bracket shrinks by 0.618.
 
     Returns:
-        The point at which the curve is lowest.
+        The better of the two inner points of the final bracket.
 
     Example:
         >>> round(lowest(lambda x: (x - 1) ** 2, 0.0, 3.0), 3)
@@ -112,7 +112,7 @@ def lowest(curve: Curve, low: float, high: float, steps: int = 24) -> float:
 
 
 def falling_to(curve: Curve, start: float, tolerance: float) -> float:
-    """Return a point at which the logarithm of a tail is just at or below zero, in few evaluations.
+    """Return a point at which the logarithm of a tail is zero or just below zero, with few evaluations.
 
     Args:
         curve: A function that decreases roughly like the logarithm of a normal tail, with a slope near -x at x.
@@ -194,13 +194,13 @@ def numerical_slack(epsilon: float) -> float:
         epsilon: The epsilon of the guarantee.
 
     Returns:
-        The charge.
+        The charge to delta.
 
     Example:
         >>> numerical_slack(3.0) < 1.5e-28
         True
     """
-    # Compute (1 + e^eps) 2^-97 with exponents, because e^eps may exceed the range of doubles.
+    # Compute (1 + e^eps) 2^-97 with exponents, because e^eps can exceed the range of doubles.
     return math.exp(_LOG_SLACK) + math.exp(min(_LOG_SLACK + epsilon, 0.0))
 
 
@@ -220,7 +220,7 @@ def optimal_delta(epsilon: float, delta: float) -> float:
         >>> 0 < 1e-7 - optimal_delta(1.0, 1e-7) < 1e-22
         True
     """
-    # Rounding may remove the slack or increase the difference. Therefore this loop ensures that the exact sum is at
+    # Rounding can remove the slack or increase the difference. Therefore this loop ensures that the exact sum is at
     # most delta.
     slack = math.nextafter(numerical_slack(epsilon), 1.0)
     rest = min(delta - slack, math.nextafter(delta, 0.0))
@@ -238,15 +238,15 @@ def walk_slack(epsilon: float, passes: int) -> float:
     A pass is a vote with the measurement before it. In each pass, the law of a release is within 2^-74 in total
     variation of the exact law. This covers up to 2^31 candidates, each compared to fewer than 2^7 cutpoints, and
     measured cells (2^-128 for each cutpoint, and for each cell that is not almost impossible, with fewer than 2^20 such
-    cells). It also covers the gaps between unsupported candidates (2^-128 for each of up to 2^46 candidates, and again
-    88 times as many beyond).
+    cells). It also covers the gaps between unsupported candidates (2^-128 for each of up to 2^46 candidates, and for 88
+    times as many positions beyond them).
 
     Args:
         epsilon: The epsilon of the guarantee.
         passes: The number of votes: one per length, the screening votes, and a second-chance pass.
 
     Returns:
-        The charge.
+        The charge to delta.
 
     Example:
         >>> walk_slack(4.0, 9) < 1e-19
@@ -259,7 +259,7 @@ def walk_slack(epsilon: float, passes: int) -> float:
 
 @proved("known.md#what-integers-and-doubles-change")
 def paired_pool(pool: int, listed: int) -> int:
-    """Return the size of a pool that has as many pairs as a user has pairs of items that may share 64 bits.
+    """Return the size of a pool with at least as many pairs as the pairs of one user's items that could share 64 bits.
 
     Proof: "A user has at most W (N + W) pairs of a novel item and another item."
 
@@ -288,7 +288,7 @@ def draw_slack(pool: int, rounds: int) -> float:
         rounds: The number of rounds.
 
     Returns:
-        The charge.
+        The charge to delta.
 
     Example:
         >>> draw_slack(60, 14) < 2e-15

@@ -28,7 +28,7 @@ def opened(noise: Opening, *private: Any) -> Any:
         private: The weights, the names of their items in draws, and further arguments of the noise.
 
     Raises:
-        InternalError: The argument `noise` is any other function, which could read the weights.
+        InternalError: The argument `noise` is not an `Opening`. Any other function could read the weights.
     """
     if not isinstance(noise, Opening):
         raise InternalError("private weights would be read without noise")

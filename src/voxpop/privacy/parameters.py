@@ -1,4 +1,4 @@
-"""The numbers of public lists and of noisy keys, which several passes of a certificate contain."""
+"""The numbers of public lists and of noisy keys in certificates."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,7 +26,7 @@ class KnownList(Stated):
 class KnownLevels(Stated):
     """The levels that decide about items of a public list.
 
-    An item's level after the last round follows from its largest score.
+    The level of an item is the number of levels that its score has reached in any round.
 
     Attributes:
         listed: The list.

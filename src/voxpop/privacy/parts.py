@@ -2,8 +2,8 @@
 
 Each part spends all of epsilon. The proof is in docs/privacy/keys.md.
 
-The users with one key and the users with two keys give two noisy numbers per key, y1 and y2, and a key is released if 2
-y1 + y2 reaches a threshold. Users with three or more keys contribute only to the counts of released keys.
+For each key, y1 and y2 are the noisy numbers of its users with one key and of its users with two keys. The key is
+released if 2 y1 + y2 reaches a threshold. Users with three or more keys contribute only to the counts of released keys.
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ _MOST_WEIGHT: Final = 1 << 61
 
 @proved("keys.md#users-in-parts")
 def _reached(rate: Fraction, least: int) -> Any:
-    """Return the probability, with eighty digits, that 2 z1 + z2 is at least a number above 0.
+    """Return the probability, with eighty digits, that 2 z1 + z2 is at least `least`, which must be above 0.
 
     Proof: "W(t) = c q^t / (1 + q) (1 / (1 - q^4) + m)"
     """
@@ -47,7 +47,7 @@ def _reached(rate: Fraction, least: int) -> Any:
     # P(z1 = k) = c q^(2 |k|), and P(z2 >= n) = q^n / (1 + q) for n >= 1.
     c, m = (1 - q**2) / (1 + q**2), (least - 1) // 2
     few = c * q**least / (1 + q) * (1 / (1 - q**4) + m)
-    # This is the part with z1 > m, for which z2 may be 0 or less.
+    # This is the part with z1 > m, for which z2 can be 0 or less.
     tail = q ** (2 * (m + 1))
     return few + tail / (1 + q**2) - c * q ** (1 - least) * tail**2 / ((1 + q) * (1 - q**4))
 
@@ -63,7 +63,7 @@ def parts_delta(parts: KeyParts) -> Any:
 
 
 def planned_parts(whole: Fraction, sizing: Fraction, delta: float) -> KeyParts:
-    """Return the parts with the smallest threshold that is within delta.
+    """Return the noise of the parts with the smallest threshold that costs at most delta.
 
     Args:
         whole: The epsilon of every part.
@@ -88,7 +88,7 @@ def parts_probabilities(parts: KeyParts, limit: int, reach: int) -> Floats:
     """Return the probabilities of the total noise on a count, from -reach to reach.
 
     Args:
-        parts: The noise of the entry.
+        parts: The noise of the parts.
         limit: The maximum number of released keys that count per user with three or more keys.
         reach: The largest absolute value of the noise.
     """
@@ -128,7 +128,7 @@ def released_in_parts(parts: KeyParts, users: int, held: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PartNumbers(Opening):
-    """The selection and the noisy number of each key from the users with one or two keys.
+    """The selection of keys, and a noisy number of users per key, from the users with one or two keys.
 
     Attributes:
         parts: The noise and the threshold.

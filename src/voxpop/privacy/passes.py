@@ -1,7 +1,7 @@
 """The schema of certificates, which contain the numbers of a guarantee as plain data (docs/privacy/certificate.md).
 
-Whole numbers are exact. Every other number is a double. It represents exactly its value, and reading the written number
-returns the same double. Fractions are texts such as "3/4".
+Whole numbers are exact. Every other number is a double. A double represents exactly its own value, and reading the
+written number returns the same double. Fractions are strings such as "3/4".
 """
 
 import json
@@ -24,7 +24,7 @@ class Claim(Stated):
     Attributes:
         epsilon: The epsilon of the guarantee.
         delta: The delta of the guarantee.
-        neighbours: The difference between the two collections.
+        neighbours: The difference between two neighbouring collections.
     """
 
     epsilon: float
@@ -39,12 +39,12 @@ class Bounding(Stated):
 
     Attributes:
         name: "policy-gaussian", "policy-laplace", "weighted" or "count"; in adaptive rounds "capped".
-        norm: The norm in which a user's weights have length 1; 1 for Laplace noise and 2 for Gaussian noise.
+        norm: The norm that bounds a user's weights; 1 for Laplace noise and 2 for Gaussian noise.
         limit: The maximum number of items per user.
-        bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the grid units below).
+        bits: The number of binary digits of weights after the point. Weights are whole multiples of 2^-bits (the grid
+            units below).
         cutoff: The weight, in grid units, above which items get no more weight; 0 for weightings without a cutoff.
-        bound: The largest change of the histogram by one user: 1, or 4 if users have individual
-            sensitivities.
+        bound: The largest effect of one user on the weights; 1, or 4 if users have individual sensitivities.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Threshold(Stated):
     """A pass that releases the items whose weight plus noise reaches a threshold.
 
     Attributes:
-        bounding: The bound on each user.
+        bounding: The weighting that bounds each user.
         noise: "gaussian" or "laplace".
         scale: The sigma of Gaussian noise or the b of Laplace noise, in units of weight.
         threshold: The threshold, in grid units.
@@ -79,11 +79,11 @@ class Round(Stated):
     """One adaptive round, which adds noise to every undecided item of every pool and decides by cumulative scores.
 
     Attributes:
-        bounding: The bound on each user. All rounds have the same caps.
+        bounding: The weighting that bounds each user. All rounds have the same caps.
         sigma: The standard deviation of the noise, in units of weight.
         cell: The size of a cell, in grid units. Noisy weights are whole multiples of this size.
-        mu: The shift of the noisy weight by a weight of 1, in standard deviations, for which the round is charged. It
-            is at least sensitivity / sigma.
+        mu: The shift of the noisy weight, in standard deviations, that is charged for a weight of 1. It is at least
+            sensitivity / sigma.
         part: The factor by which the noisy weight, in standard deviations, enters the score.
         threshold: The threshold of the score, in standard deviations of its noise.
         drop: The drop threshold, in the same unit; None in the last round.
@@ -154,9 +154,10 @@ class Choice(Stated):
 
     Attributes:
         edges: The smallest number of distinct items in each class of users except the first class.
-        sigma: The standard deviation of the noise on the number of users in a class, which is rounded to whole users.
-        square: The largest mu^2 of the rounds.
-        novel: The largest probability that the rounds release a novel item.
+        sigma: The standard deviation of the noise on the number of users in a class. The noisy number is rounded to
+            whole users.
+        square: The cap on the mu^2 of the rounds.
+        novel: The cap on the probability that the rounds release a novel item.
     """
 
     edges: tuple[int, ...]
@@ -191,7 +192,7 @@ class Later(Stated):
         passes: The maximum number of votes, or the number of passes of all parts.
         joining: The mu^2 of rounds over public candidates.
         counting: The mu^2 of counts.
-        cover: The noisy sums of shares.
+        cover: The noisy sums of shares, or None if they are not released.
     """
 
     square: float
@@ -224,13 +225,13 @@ class AdaptiveProof(Stated):
     """The numbers of adaptive rounds (docs/privacy/adaptive.md and docs/privacy/limit.md).
 
     Attributes:
-        data_sets: The names of the data sets, each with such rounds; empty for a single data set without a
+        data_sets: The names of the data sets, each of which has such rounds; empty for a single data set without a
             name.
         choice: The private choice of the rounds, or None if the rounds are fixed.
         rounds: The rounds. If there is a choice, these are the chosen rounds; None before the release.
-        later: The later releases.
+        later: The later releases, if there are any.
         slack: The slack of one data set, without later releases.
-        known: The public list of all rounds, or None without a list.
+        known: The public list of all rounds, or None if there is no list.
     """
 
     data_sets: tuple[str, ...]
@@ -250,7 +251,7 @@ class ThresholdProof(Stated):
 
     Attributes:
         first: The pass.
-        later: The later releases.
+        later: The later releases, if there are any.
     """
 
     first: Threshold
@@ -295,7 +296,7 @@ class CountsProof(Stated):
         classes_sigma: The standard deviation of the noise on the number of users in a class, or 0 if there is no
             choice.
         chosen: After a release, the index in the menu of the counts that were released.
-        known: The public list of items that are also counted; None without a list.
+        known: The public list of items that are also counted, or None if there is no list.
     """
 
     menu: tuple[Counted, ...]
@@ -356,7 +357,7 @@ class PathsProof(Stated):
         finding: The certificate of the release that discovers the alphabet, or None if the alphabet is given.
         least: The value of `StepsRule.least` for contexts; None for grams.
         per_noise: The value of `StepsRule.per_noise` for contexts; None for grams.
-        usual: The value of `StepsRule.usual` for contexts; None for grams or if the length was given.
+        usual: The value of `StepsRule.usual` for contexts; None for grams or if the length was set.
     """
 
     tree: Literal["contexts", "grams"]
@@ -378,14 +379,15 @@ class NightsProof(Stated):
     Attributes:
         square: The mu^2 that each user may spend in all nights together.
         pool: The maximum number of items per user in all nights.
-        bits: The number of binary digits of weights. Weights are whole multiples of 2^-bits (the grid units below).
+        bits: The number of binary digits of weights after the point. Weights are whole multiples of 2^-bits (the grid
+            units below).
         cell: The number of grid units in a cell of noisy weights.
         costs: The charge of each night, in multiples of 2^-40 of the whole budget.
         sigmas: The standard deviation of the noise of each night, in units of weight.
         cutoffs: The weight, in grid units, above which items get no more weight, by night.
-        factors: The factor of a noisy weight, in cells, in the score of each night.
+        factors: The factor by which a noisy weight, in cells, enters the score, by night.
         thresholds: The score at which an item is released, by night. An item of a public list has levels instead.
-        known: The levels that decide items of a public list; None without a list.
+        known: The levels that decide about items of a public list, or None if there is no list.
     """
 
     square: float

@@ -1,4 +1,4 @@
-"""The budget along the paths of a tree, in exact fractions of epsilon, and the noise.
+"""The budget along the paths of a tree, in exact fractions of epsilon, and the noise of contexts.
 
 Nodes with equal histories of shares share one account.
 """
@@ -108,7 +108,7 @@ class PathBudget:
 
         Proof: "Then histograms of sensitivity K are released level by level."
 
-        This number is then the sensitivity.
+        This number becomes the sensitivity.
         """
         self.limits = replace(self.limits, max_length=steps)
 
@@ -140,7 +140,8 @@ class StepsRule:
     Attributes:
         least: The minimum share of the steps that is counted.
         per_noise: The weight of the square root of the noise, relative to the share of the steps that is not counted.
-        usual: The length up to which sequences are drawn even if few have this length, or None if the length was set.
+        usual: The length up to which sequences are drawn even if few sequences have this length, or None if the length
+            was set.
     """
 
     least: Fraction
@@ -149,7 +150,7 @@ class StepsRule:
 
     @proved("sequences.md#contexts")
     def classes(self, lengths: Int64s, first: Int64s, rate: Fraction) -> Int64s:
-        """Return the noisy number of sequences by class, up to the maximum drawn length, from released numbers only.
+        """Return the noisy number of sequences by class, up to the maximum drawn length, using only released numbers.
 
         Proof: "the length M up to which sequences are drawn is a function of the released lengths and the scale of
         their noise"
@@ -174,12 +175,12 @@ class StepsRule:
 
     @proved("sequences.md#contexts")
     def steps(self, limits: Limits, first: Int64s, lengths: Int64s) -> int:
-        """Return the number of steps that are counted from the start of each sequence, from released numbers only.
+        """Return the number of steps that are counted from the start of each sequence, using only released numbers.
 
         Proof: "K is a function of the released lengths, of M, of epsilon and of the size of the alphabet."
 
-        If more steps are counted, fewer are omitted, but the noise is larger, because it is proportional to their
-        number.
+        If more steps are counted, fewer are omitted, but the noise is larger, because it is proportional to the number
+        of counted steps.
 
         Args:
             limits: The limits of the tree. `max_length` is the maximum number of steps.
@@ -263,8 +264,8 @@ class ContextNoise(Opening):
         Proof: "Noise is an integer X with P(X = k) proportional to exp(-|k| r), where r = epsilon s / sensitivity for a
         share s. All bins are released, including empty bins."
 
-        Every bin is released, including bins without users. The end mark also has a bin. A sequence has at most
-        `max_length` steps, because the end after `max_length` symbols is not counted.
+        Every bin is released, including bins without users. The end mark of sequences also has a bin. A sequence has at
+        most `max_length` steps, because the end after `max_length` symbols is not counted.
 
         Args:
             keys: The distinct keys (context * width + symbol) of the bins that occur. They are private.

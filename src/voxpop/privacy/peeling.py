@@ -85,7 +85,7 @@ def spent(budget: "Budget | Claim", picks: int, candidates: int, rate: float) ->
     Returns:
         The delta, rounded up, or 1 if epsilon is below the cost of finite arithmetic.
     """
-    # In both collections, the distributions in cells and doubles are within a factor e^shift of the exact
+    # In both collections, the distributions in cells and doubles are within a factor of e^shift of the exact
     # distributions. Therefore epsilon is reduced by two shifts, and delta is multiplied by e^shift.
     shift = picks * (picks + 1) * log_error(rate)
     epsilon = budget.epsilon - 2 * shift
@@ -111,7 +111,8 @@ def picks_spend(epsilon: float, picks: int, candidates: int, rate: float) -> Exp
         A spend whose only revealing outcomes are draws that finite arithmetic cannot resolve.
     """
     # The Gaussian mechanism that dominates randomised response of half the rate also dominates a pick. The squares of
-    # the mu of k picks add up. Cells and doubles change every probability by at most a factor e^shift on either side.
+    # the mu of k picks add up. Cells and doubles change every probability by at most a factor of e^shift on either
+    # side.
     shift = picks * (picks + 1) * log_error(rate)
     mu = sqrt(picks) * dominating_mu(rate / 2) + 2 * dominating_mu(shift)
     return Expense(min(1.0, _lost(epsilon, candidates) * _ROUNDING), mu * _ROUNDING)
@@ -162,8 +163,7 @@ def gumbel_spread(rate: float) -> float:
 def behind(picks: int, candidates: int, rate: float, probability: float) -> float:
     """Return a bound on the difference between counts that are ranked out of order, for a given probability.
 
-    With this probability, no pick has a count that is lower, by this difference or more, than a count that was still
-    available.
+    With this probability, no pick is lower than the largest count that was still available by this bound or more.
     """
     # One pick has an error of at least t with probability at most n e^(-rate t) (McSherry and Talwar, 2007). The code
     # solves the union bound over k picks for t.

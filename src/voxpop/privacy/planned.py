@@ -55,7 +55,7 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
     """Public numbers with a certificate, which are computed before any private data is read.
 
     Only `mechanism.plan(budget)` creates plans that have a guarantee. A copy with other values, such as a copy made
-    with `dataclasses.replace`, may exceed the budget. Such a copy has no guarantee, is not charged, and releases
+    with `dataclasses.replace`, can exceed the budget. Such a copy has no guarantee, is not charged, and releases
     nothing.
 
     Attributes:
@@ -191,7 +191,7 @@ class Planned(CertifiedPlan[ConfigurationType], Generic[ConfigurationType, Data,
         entry = ledger.charge(guarantee, str(self.to_dict()["mechanism"]))
         try:
             result: Any = self._run(prepared, None)
-        except Exception:  # the reason may depend on the noise, so the run must not be repeated
+        except Exception:  # the reason can depend on the noise, so the run must not be repeated
             ledger.fail(entry)
             raise
         if isinstance(result, Mapping):  # several data sets
@@ -311,7 +311,7 @@ class Mechanism(ABC, Generic[Data, ResultType]):
 
 
 def certified(plan: AnyPlan) -> AnyPlan:
-    """Check the certificate of a plan against the budget, and return the plan with it.
+    """Check the certificate of a plan against the budget, and return the plan with its certificate.
 
     This is the last step of planning.
 
@@ -389,10 +389,9 @@ def run_passes(
 
     Args:
         state: The public state before the first pass.
-        schedule: A function that returns the next pass from the public state; None at the end.
+        schedule: A function that returns the next pass for a public state, or None at the end.
         gate: The gate of the release, which compares each pass with the certificate.
-        unit: The plural noun for passes in progress messages; None if only the schedules inside the passes have
-            messages.
+        unit: The plural noun for passes in progress messages; None if only schedules inside the passes show messages.
     """
 
     def passes() -> Iterator[int]:
@@ -407,5 +406,5 @@ def run_passes(
 
 
 def one_pass(run: Callable[[_Gate], Any]) -> Callable[[Any], GateCall[_Gate, Any] | None]:
-    """Return the schedule of a mechanism with a single pass. The last state is its outcome."""
+    """Return the schedule of a mechanism with a single pass. The last state is the outcome of the pass."""
     return lambda state: GateCall(run, lambda outcome: outcome) if state is None else None

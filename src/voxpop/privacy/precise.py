@@ -1,4 +1,4 @@
-"""Functions that compute with eighty digits, for the few values that doubles cannot compute reliably.
+"""Functions that compute with eighty digits, for the few values that cannot be computed reliably in doubles.
 
 The mpmath context is separate, so it does not depend on the precision settings of other code.
 """
@@ -59,7 +59,7 @@ def gaussian_delta(epsilon: float, mu: Any) -> Any:
     """Return the delta of a Gaussian mechanism by the formula of Balle and Wang.
 
     Args:
-        epsilon: Any real number.
+        epsilon: The epsilon, any real number.
         mu: The ratio of sensitivity to sigma, a high-precision number above 0.
 
     Returns:

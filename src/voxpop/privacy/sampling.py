@@ -23,13 +23,13 @@ from voxpop.privacy.secret import Source
 #
 # The tail P(at least m) = exp(-offset - rate m) for m >= 1 describes a variable on 0, 1, 2, .... Uniform bits U, read
 # as a number in [0, 1), determine the largest m with a tail above U. Doubles determine almost all values. If doubles
-# may be wrong, the comparison is repeated in many digits. If two values are still possible after 128 bits, further bits
-# are drawn. Therefore the distribution is exact, and not only within 2^-128. A delta of 0 requires an exact
-# distribution.
+# could be wrong, the comparison is repeated in many digits. If two values are still possible after 128 bits, further
+# bits are drawn. Therefore the distribution is exact, and not only within 2^-128 of the exact distribution. A delta of
+# 0 requires an exact distribution.
 
-# The logarithm of a uniform number is at most 90, with an error below 2^-45. The offset also has an error below 2^-45.
-# Rates have a relative error below 2^-44. Therefore the position has an error below 2^-44 (1/rate + position). The band
-# is wider.
+# The absolute value of the logarithm of a uniform number is at most 90, with an error below 2^-45. The offset also has
+# an error below 2^-45. Rates have a relative error below 2^-44. Therefore the position has an error below 2^-44 (1/rate
+# + position). The band is wider.
 SAMPLING_BAND = 2.0**-40
 LARGEST_DRAW = 1 << 62
 _WORD_BITS = 128
@@ -108,7 +108,7 @@ def further_bits(secret: Source, purpose: str, first: Int64s, second: Int64s) ->
         second: The second number of each pair.
 
     Returns:
-        A function of a row and a round.
+        A function that returns 128 further uniform bits for a row and a round.
     """
 
     def more(row: int, turn: int) -> int:
@@ -121,7 +121,7 @@ def further_bits(secret: Source, purpose: str, first: Int64s, second: Int64s) ->
 
 @proved("sequences.md#what-integers-and-doubles-change")
 def _invert_exactly(tail: Tail, value: int, row: int, more: Callable[[int, int], int]) -> int:
-    """Return the value by a comparison in many digits. Further bits are drawn as long as two values are possible.
+    """Return the value, computed with many digits. Further bits are drawn as long as two values are possible.
 
     Proof: "Noise is the inverse of the exact tail at 128 uniform bits, with further bits if 128 bits allow two values."
     """
@@ -168,7 +168,7 @@ def _place(context: Any, rate: Any, offset: Any, value: int, bits: int) -> Any:
 
 # This part samples integer noise with P(X = k) exactly proportional to exp(-|k| rate).
 #
-# Adding this noise to integer counts of l1 sensitivity s is epsilon-private with rate = epsilon / s. Integers have no
+# Adding this noise to integer counts with l1 sensitivity s is epsilon-private with rate = epsilon / s. Integers have no
 # low-order bits that leak information, and `invert` makes the tails exact at any distance.
 
 _SIGN = np.uint64(1 << 63)
@@ -295,7 +295,7 @@ def log_error(rate: float) -> float:
     return rate / CELLS + DOUBLES
 
 
-# This part samples noisy weights on a coarse grid, and computes them exactly if doubles may be wrong.
+# This part samples noisy weights on a coarse grid, and computes them exactly if doubles could be wrong.
 #
 # The rounded value of weight plus Gaussian noise is a function of the output of the exact Gaussian mechanism, so it has
 # no additional privacy cost. It is drawn by inverting the distribution at 128 uniform bits. Doubles determine almost
@@ -348,7 +348,7 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
 
 @proved("randomness.md#what-integers-and-doubles-change")
 def _in_doubles(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint64s) -> tuple[Floats, Floats, Floats]:
-    """Return the noisy weights plus half a cell, their sizes (both in cells), and the words from the nearer end.
+    """Return the noisy weights plus half a cell and their sizes, in cells, and each word's distance to the nearer end.
 
     Proof: "Doubles, with a relative error of at most 2^-42, are used if the relative distance of the value to the
     border between two cells is above 2^-36."

@@ -78,7 +78,8 @@ class Source(ABC):
         """Return 128 uniform bits for each text. They are a function of its bytes, so equal texts have equal draws.
 
         A text of up to 15 bytes is an AES block, padded with zeros and followed by its length. A longer text is hashed
-        by BLAKE2b with the same key. Different texts have different blocks, so no two texts share bits.
+        by BLAKE2b with the same key. Different texts of up to 15 bytes have different blocks, so no two of them share
+        bits.
 
         Args:
             purpose: The purpose of the bits. The key differs from the key that `draws` uses for this purpose.
@@ -111,7 +112,7 @@ class Source(ABC):
 
 @final
 class Secret(Source):
-    """A secret of 256 bits from the operating system. It is new for each release and never shown.
+    """A secret of 256 bits, from the operating system or derived from a seed. It is never shown.
 
     Example:
         >>> Secret.fresh()
@@ -140,7 +141,7 @@ class Secret(Source):
         """Return a secret that anyone can derive again. Use it for tests and comparisons, and never for a real release.
 
         Args:
-            seed: Any integer.
+            seed: The seed, any integer.
 
         Returns:
             A secret whose releases are marked as not private.
@@ -191,7 +192,7 @@ class ScopedSecret(Source):
     """The result of `Secret.restrict`. It draws the same bits as the secret, but only for the given purposes.
 
     For example, a worker that weighs one length receives the key for the sample of this length, but no key for noise. A
-    scoped secret can be pickled, because it is sent to workers, but it never shows a key.
+    scoped secret can be pickled, because it is sent to workers, but its text never shows a key.
 
     Example:
         >>> import numpy as np

@@ -11,18 +11,18 @@ from voxpop.errors import InternalError
 
 
 class Stated:
-    """Numbers that are written to a dictionary and read back. The fields must match exactly."""
+    """A base class for numbers that are written to a dictionary and read back. The fields must match exactly."""
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers, ready for JSON, without numbers that are None."""
+        """Return the numbers that are not None, ready for JSON."""
         pairs = ((each.name, _plain(getattr(self, each.name))) for each in fields(self))  # type: ignore[arg-type]
         return {name: value for name, value in pairs if value is not None}
 
     @classmethod
     def from_dict(cls, values: Any) -> Self:
-        """Return the object from the result of `to_dict`.
+        """Return the object from the dictionary that `to_dict` returned.
 
         Raises:
             InternalError: A field is missing, unknown or of the wrong type.

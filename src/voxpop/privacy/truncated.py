@@ -64,7 +64,7 @@ def key_delta(noise: KeyNoise) -> Any:
 
 
 def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
-    """Return the noise with this delta, with which a key of only one user is released with probability `delta`.
+    """Return noise with this delta for each key. It releases a key of only one user with probability at most `delta`.
 
     Args:
         limit: The maximum number of keys per user.
@@ -80,7 +80,7 @@ def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
         first = context.log((1 - ratio) / (1 + ratio) / target) / exact
         reach = max(1, int(context.ceil(first)))
         end = _end_of(reach, ratio, growth, target)
-        # Truncation increases the other probabilities, so j may have to be slightly larger. `end` decreases as j
+        # Truncation increases the other probabilities, so a slightly larger j can be necessary. `end` decreases as j
         # increases.
         while end > target and reach <= MOST_REACH:
             reach += 1
@@ -212,7 +212,7 @@ def _noise_table(noise: KeyNoise) -> _NoiseTable:
 
 
 def _halves_of(values: tuple[int, ...]) -> tuple[Uint64s, Uint64s]:
-    """Return the upper and the lower 64 bits."""
+    """Return the upper and the lower 64 bits of each value."""
     upper = np.array([value >> 64 for value in values], np.uint64)
     return upper, np.array([value & ((1 << 64) - 1) for value in values], np.uint64)
 
@@ -287,7 +287,7 @@ def noise_probabilities(noise: KeyNoise) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class KeyNumbers(Opening):
-    """The selection and the noisy number of each key. One draw decides both.
+    """The selection of keys and the noisy number of users of each key. One draw per key decides both.
 
     Attributes:
         noise: The noise of one key.
@@ -309,7 +309,7 @@ class KeyNumbers(Opening):
 
         Args:
             weights: The weights of the keys, in units of the grid.
-            names: The names of the draws, which do not depend on the engine.
+            names: The numbers that identify the keys in draws. They do not depend on the engine.
             texts: The bytes of the keys and the start of each key, if draws identify keys by their bytes instead.
         """
         return key_levels(self.noise, weights // self.unit, draws_of(self.secret, self.purpose, names, texts))
@@ -321,7 +321,7 @@ class KeyNumbers(Opening):
 
 @dataclass(frozen=True, slots=True)
 class WholeNoise(Opening):
-    """Integers with integer Laplace noise: P(noise = k) is proportional to e^(-rate |k|).
+    """Integers plus integer Laplace noise. P(noise = k) is proportional to e^(-rate |k|).
 
     Attributes:
         rate: The rate of the noise, per unit of the numbers.
@@ -335,7 +335,7 @@ class WholeNoise(Opening):
 
     @proved("keys.md#the-mechanism")
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return the noisy number of each name.
+        """Return the noisy number for each name.
 
         Proof: "Integer Laplace noise of rate choosing is added to every class: P(k) is proportional to e^(-choosing
         |k|)."

@@ -1,4 +1,4 @@
-"""The nights of a series: a bound on the probability that noise ever reaches a threshold, and the reading of one night.
+"""A bound on the probability that noise ever reaches a threshold in a series, and the noise and decisions of a night.
 
 The score of an item after night t is f_1 y_1 + ... + f_t y_t. The factors f are public integers, and the noisy weights
 y are whole numbers of cells, so scores are exact integers. docs/privacy/series.md contains the proof.
@@ -40,9 +40,10 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     Proof: "Each term is the integral of a decreasing function against a normal distribution, bounded by an upper sum"
 
     The event is the union of "the first sum is above its threshold" and, for each t, "the sum before t is below its
-    threshold and the sum after t is above its threshold". Let s be the ratio of the standard deviations of a step and
-    of the sum, and let r = (1 - s^2)^(1/2). The latter event has the probability that E >= b and r E + s N < a. This is
-    an integral of a decreasing function of E, and upper sums bound this integral.
+    threshold and the sum after t is above its threshold". Let s be the standard deviation of step t divided by the
+    standard deviation of the sum after t, and let r = (1 - s^2)^(1/2). Let a and b be the thresholds before and after
+    t, in standard deviations of their sums. For t, the event has the probability that E >= b and r E + s N < a for
+    standard normal E and N. This is an integral of a decreasing function of E, and upper sums bound this integral.
 
     Args:
         spreads: The standard deviation of the variable of each step.
@@ -64,10 +65,11 @@ def ever_reached(spreads: Floats, thresholds: Floats) -> float:
     rest = total[:-1] / total[1:]
     found = float(ndtr(-levels[0]))
     for before, level, s, r in zip(levels[:-1], levels[1:], step, rest, strict=True):
-        # Compute P(r E' + s N' < before | E = x) for the earlier sum E', because the correlation of the two sums is r.
+        # Compute P(r E + s N < before | E = x) at each point x. The earlier sum is r E + s N, because the correlation
+        # of the two sums is r.
         points = level + _POINTS * min(s, 1.0)
         if (before - _FAR_WIDTHS * s) / r > level:
-            # If thresholds decrease from one sum to the next, this probability is about 1 up to its step, which is then
+            # If thresholds decrease from one sum to the next, this probability is about 1 up to a smooth step that is
             # far above the level.
             points = np.append(level, max(level, (before - 2 * _FAR_WIDTHS * s) / r) + FINER * min(s, 1.0))
         below = ndtr((before * _ROUNDING - r * points) / s)
@@ -120,7 +122,7 @@ def exact_scores(proof: NightsProof, scores: Sequence[int] | Int64s) -> Floats:
 
     Proof: "Thresholds are moved by this amount before p0 and p_l are bounded."
 
-    A score of rounded readings differs from the exact score by at most half a factor per night.
+    A score of rounded noisy weights differs from the exact score by at most half a factor per night.
     """
     found: Floats = np.array(scores) - np.cumsum(proof.factors) / 2
     return found
@@ -148,7 +150,7 @@ class NightReading(Opening):
 
     @proved("series.md#the-mechanism")
     def __call__(self, weights: Int64s, names: Uint64s, scores: Int64s) -> Int64s:
-        """Return the exact scores after the night.
+        """Return the scores after the night, as whole numbers.
 
         Proof: "Its score is f_1 y_1 + ... + f_t y_t."
 
@@ -177,7 +179,7 @@ class NightDecision:
         threshold: The score at which an item that is not on the public list is released.
         lowest: The score of the lowest level of listed items.
         step: The distance between two levels.
-        levels: The number of levels; 0 without a list.
+        levels: The number of levels, or 0 if there is no list.
     """
 
     number: int
@@ -205,7 +207,7 @@ class NightDecision:
 
 
 def from_level(levels: Int64s, level: int, night: int, before: Int64s) -> Int64s:
-    """Return the night on which each item is first at a level, given the nights so far, which are 0 for other items."""
+    """Return the night on which each item first reached a level, or 0. `before` contains the earlier nights."""
     return np.where((before == 0) & (levels >= level), night, before)
 
 

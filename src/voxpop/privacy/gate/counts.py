@@ -58,7 +58,7 @@ class _Everything:
 
 
 def _walked(walk: Any, lists: Iterable[ListedGrams], lengths: int) -> Iterator[ListedGrams]:
-    """Yield each length once the walk keeps its grams.
+    """Yield the grams of each length after the walk has been restricted to them.
 
     Each length is yielded at most once, because noise must not be reused.
     """
@@ -81,7 +81,8 @@ class CountsGate(Gate[CountsProof]):
 
     def __init__(self, text: str, secret: Secret) -> None:
         super().__init__(text, secret)
-        # An earlier release of the same plan may have made a choice. This release makes a new choice.
+        # If an earlier release of the same plan made a choice, it is discarded, because this release makes a new
+        # choice.
         self.proof = replace(self.proof, chosen=None)
 
     def open(self, engine: Any, lists: Iterable[ListedGrams]) -> None:
@@ -196,7 +197,8 @@ class KeysGate(Gate[KeysProof]):
     def __init__(self, text: str, secret: Secret) -> None:
         super().__init__(text, secret)
         self._inner: AdaptiveGate | None = None
-        # An earlier release of the same plan may have made a choice. This release makes a new choice.
+        # If an earlier release of the same plan made a choice, it is discarded, because this release makes a new
+        # choice.
         self.proof = replace(self.proof, chosen=None)
         if self.proof.rounds is not None:
             self._inner = AdaptiveGate(Certificate(self._claim, self.proof.rounds).to_json(), secret)
@@ -204,7 +206,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#charges")
     def classes(self, engine: Any) -> Int64s:
-        """Return the noisy number of users in each class of their number of distinct keys.
+        """Return the noisy number of users in each class. The classes are ranges of the number of distinct keys.
 
         Proof: "one more user adds 1 to one class"
         """
@@ -223,7 +225,8 @@ class KeysGate(Gate[KeysProof]):
 
         Proof: "Given the noisy numbers of users in classes, both collections run the same entry."
 
-        The index must follow from the noisy classes. The last index stands for adaptive rounds.
+        The index must follow from the noisy classes. If the certificate contains adaptive rounds, the last index refers
+        to them.
         """
         self._begin("choose", *(["classes"] if self.proof.edges else []))
         if not 0 <= place < self._first_of_rounds + (self._inner is not None):
@@ -257,7 +260,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def few(self, engine: Any) -> tuple[Any, Int64s]:
-        """Return the keys released from users with one or two keys, in the order of their bytes, and noisy counts.
+        """Return the keys released by the counts of users with one or two keys, in byte order, and their noisy counts.
 
         Proof: "only users of one and of two keys"
         """
@@ -272,7 +275,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#users-in-parts")
     def sizes(self, engine: Any, tokens: Any, edges: tuple[int, ...]) -> Int64s:
-        """Return the noisy number of users with three or more keys in each class of their number of released keys.
+        """Return the noisy number of users with three or more keys in each class, by their number of released keys.
 
         Proof: "Given these keys, the user adds 1 to one of the classes"
 

@@ -28,7 +28,7 @@ class Gate(Generic[AnyProof]):
     """One release under one certificate.
 
     Args:
-        text: The certificate of a checked plan.
+        text: The certificate of a checked plan, as JSON.
         secret: The secret for all draws and noise of this release.
     """
 

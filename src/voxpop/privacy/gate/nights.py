@@ -120,7 +120,7 @@ def _settle(proof: NightsProof, pools: Any, night: int) -> None:
     if known is None:
         return
     unlisted, reached = pools.reached(len(known.tails))
-    # A frozen item gets no more weight. This level depends only on the number of unlisted items.
+    # A frozen item gets no more weight. This level depends only on the number of released unlisted items.
     frozen = min(admitted_level(known, unlisted, np.zeros_like(reached)), len(known.tails))
     pools.settle(frozen, admitted_level(known, unlisted, reached), night)
 

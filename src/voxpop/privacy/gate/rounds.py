@@ -49,7 +49,7 @@ LISTED_AT_ONCE = 1 << 15
 
 @proved("set-union.md#the-mechanism")
 def threshold_rule(first: Threshold) -> ThresholdRule:
-    """Return the probability of release as a function of weight.
+    """Return the rule that releases an item if its noisy weight reaches the threshold.
 
     Proof: "Items with a noisy weight at or above the threshold are released, without their weights, in the order of
     their bytes."
@@ -64,8 +64,8 @@ def score_step(rounds: Rounds, number: int, secret: Any, pass_name: str) -> Scor
     Proof: "An item is released if Z_r reaches a threshold, and dropped permanently if Z_r is below a drop threshold,
     both in standard deviations of the noise in Z_r."
 
-    The levels of the certificate are in standard deviations of the noise of the cumulative score, but the step compares
-    sums.
+    The thresholds of the certificate are in standard deviations of the noise of the cumulative score. They are
+    multiplied by this standard deviation, because the step compares sums.
     """
     each, spread = rounds.later[number], float(score_of(rounds).spreads[number])
     step = ScoreStep(
@@ -117,7 +117,7 @@ class PublicParts:
 
 @final
 class AdaptiveGate(Gate[AdaptiveProof]):
-    """Adaptive rounds of one data set, and later releases (docs/privacy/adaptive.md)."""
+    """The gate of the adaptive rounds of one data set and of later releases (docs/privacy/adaptive.md)."""
 
     _proves = AdaptiveProof
 
@@ -163,7 +163,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("limit.md#proof")
     def classes(self) -> Int64s:
-        """Return the noisy number of users in each class of their number of distinct items, in whole users.
+        """Return the noisy number of users in each class, by their number of distinct items, in whole users.
 
         Proof: "A user is in at most one class, which is a function of the user's own items."
         """
@@ -264,7 +264,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         """
         names, reached = self._pools.levels()
         every = pa.chunked_array(listed.parts, pa.large_string())
-        # Use one call for all parts, because each call arranges the released items again.
+        # Use one call for all parts, because each call processes `names` again.
         places = pc.index_in(every, value_set=names).fill_null(pa.scalar(-1, pa.int32())).to_numpy()
         wanted = ~pc.is_in(every, value_set=found).to_numpy()
         starts = np.cumsum([0, *map(len, listed.parts)])
@@ -279,8 +279,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
         parts = list(in_order(level, range(len(listed.parts))))
         levels = np.concatenate([each for _, each in parts])
         counts = np.bincount(levels, minlength=len(known.tails) + 1)
-        # Compute the lowest admitted level, and the lowest level that would be admitted with one more item at every
-        # level.
+        # Compute the lowest admitted level, and the lowest level that would be admitted if one more item were released.
         lowest, other = (admitted_level(known, len(found) + more, counts) for more in (0, 1))
         self.spurious = float(np.append(empty_by_level(known), 0.0)[other - 1])
         self._note("list", {"level": lowest, "spurious": self.spurious})
@@ -290,7 +289,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("known.md#the-mechanism")
     def _reached_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bytes:
-        """Return the levels that noise without weight reaches. The noise is the noise that the engine adds.
+        """Return the levels that noise without weight reaches. This is the same noise that the engine adds.
 
         Proof: "The noise is a function of the item's bytes, so the engine adds it to items in pools, and the gate draws
         it for all of K with weight 0."
@@ -359,7 +358,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("profile.md#proof")
     def _released_by_noise(self, rounds: Rounds, letters: Bytes, starts: Int64s) -> Bools:
-        """Return the candidates that noise without weight releases. The noise is the noise that the engine adds.
+        """Return the candidates that noise without weight releases. This is the same noise that the engine adds.
 
         Proof: "The engine adds noise only to candidates in pools, and the driver computes all other candidates from the
         same draws with weight 0."
@@ -411,7 +410,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
 @final
 class ThresholdGate(Gate[ThresholdProof]):
-    """One pass over unknown items, and later releases (docs/privacy/set-union.md)."""
+    """The gate of one pass over unknown items and of later releases (docs/privacy/set-union.md)."""
 
     _proves = ThresholdProof
 
@@ -465,7 +464,7 @@ class ThresholdGate(Gate[ThresholdProof]):
 
 @final
 class SelectionGate(Gate[SelectionProof]):
-    """Optimal selection for one item per user (docs/privacy/optimal-selection.md)."""
+    """The gate of optimal selection for one item per user (docs/privacy/optimal-selection.md)."""
 
     _proves = SelectionProof
 

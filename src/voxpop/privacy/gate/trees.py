@@ -26,7 +26,7 @@ class PathsGate(Gate[PathsProof]):
         paths: The shares of all nodes. Computing a share spends no budget. The gate spends only the shares of nodes
             that it counts.
         numbers: The index of each node's share.
-        longest: The maximum number of symbols of a sequence, which released lengths may have reduced.
+        longest: The maximum number of symbols of a sequence, which released lengths can reduce.
     """
 
     _proves = PathsProof
@@ -151,8 +151,8 @@ class PathsGate(Gate[PathsProof]):
             if not ((parents >= self._first) & (parents < self.numbers.size)).all():
                 raise refused("a context would be counted below a level that is not the last one")
             if not (before < width).all():
-                # Such a node would have the same key as a context below the next node, and the path to that context may
-                # have spent more.
+                # Such a node would have the same key as a context below the next node, and the path to that context
+                # could have spent more.
                 raise refused("no symbol would precede a context")
             above = self.numbers[parents].tolist()
             self._counting.lengthen(self._depth, *_moves(parents - self._first, before, last, width))

@@ -1,6 +1,6 @@
 """The gate of the later passes of n-grams.
 
-They are measurements and votes on public candidates under one cap on mu^2.
+These passes are measurements and votes about public candidates, under one cap on mu^2.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +27,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule
 def later_after(proof: AdaptiveProof) -> Later:
     """Return the later passes with their cap on mu^2.
 
-    The cap includes the part of their own cap that the chosen rounds did not spend.
+    The cap includes the part of the cap of the rounds that the chosen rounds did not spend.
 
     Proof: "Later passes spend at most $M' + M - M_k$, which is known as soon as h is known"
 
@@ -44,7 +44,9 @@ def later_after(proof: AdaptiveProof) -> Later:
 
 
 class Vote(Protocol):
-    """The candidates and the cutpoints of a vote. `privacy` must not import its only class, `ThresholdVote`."""
+    """The candidates and the cutpoints of a vote. `privacy` must not import the only class with these properties,
+    `ThresholdVote`.
+    """
 
     @property
     def candidates(self) -> Numbered | None:
@@ -56,11 +58,11 @@ class Vote(Protocol):
 
 
 class Step(Protocol):
-    """A pass that a schedule proposes, with public fields. `privacy` must not import its only class, `Pass`."""
+    """A pass that a schedule proposes, with public fields. `privacy` must not import the only such class, `Pass`."""
 
     @property
     def kind(self) -> str:
-        """The purpose of the pass."""
+        """The kind of the pass, such as "second chance"."""
 
     @property
     def name(self) -> str:
@@ -104,7 +106,7 @@ class Step(Protocol):
 
     @property
     def among(self) -> Any:
-        """The candidates that take part; None for all."""
+        """The candidates that take part, or None if all of them do."""
 
 
 @final

@@ -1,18 +1,18 @@
 """The exact accountant of a trie that grows by votes of sampled users and a threshold.
 
 One user is added. Assume that every other user's choice of word is revealed. Given these choices, votes for different
-prefixes come from different users and are therefore independent. Therefore, in each round, the two data sets differ
-only in the survival of the prefix for which the additional user votes. It survives with probability q(k) with the user
-and p(k) without the user (`chances`), for k other users of the prefix. The number k may depend on all earlier results,
-so the worst k is assumed in every round. With c = e^epsilon, F(c) is max(0, 1 - c) after the last round. Before the
-last round, it is
+prefixes come from different users, so they are independent. Therefore, in each round, the two data sets differ only in
+the survival of the prefix for which the additional user votes. If the prefix has k other users, it survives with
+probability q(k) with the user and p(k) without the user (`chances`). The number k can depend on all earlier results, so
+the worst k is assumed in every round. With c = e^epsilon, F(c) is max(0, 1 - c) after the last round. Before the last
+round, it is
 
     one word      F(c) <- max over k of  max(0, (1 - q) - c (1 - p)) + q F(c p / q)
     many words    F(c) <- max over k of  (1 - q) F(c (1 - p) / (1 - q)) + q F(c p / q)
 
-With one word per user, a user permanently stops voting when the prefix is lost. With several words, another word may
-survive. Any k may follow any other k, even with one word. Longer prefixes have fewer users, but some users who were
-lost with their node in one round may be sampled in the next round. If the user is removed instead of added, p and q are
+With one word per user, a user permanently stops voting when the prefix is lost. With several words, another word can
+survive. Any k can follow any other k, even with one word. Longer prefixes have fewer users, but some users who were
+lost with their node in one round can be sampled in the next round. If the user is removed instead of added, p and q are
 exchanged. A user who does not vote, or a prefix that survives in any case, leaves F unchanged.
 
 **Certified from above.** F is decreasing and convex in c, and F(0) = 1. Therefore linear interpolation in c between
@@ -58,7 +58,7 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
         nodes: The number of nodes. More nodes give a smaller bound, but the bound is correct for every number of nodes.
 
     Returns:
-        Delta, at most 1.
+        The bound on delta, at most 1.
 
     Raises:
         BudgetError: A value is out of range.
@@ -88,7 +88,7 @@ def group_delta(epsilon: float, delta: float, users: int) -> float:
         users: The number of users that represent one person, such as one user on each of several nodes.
 
     Returns:
-        Delta, at most 1.
+        The bound on delta, at most 1.
 
     Raises:
         BudgetError: `users` is less than 1.
@@ -119,9 +119,9 @@ _SAFETY = 1e-12  # shifts are rounded to the left, where F is larger, by much mo
 
 
 def _grid(epsilon: float, rate: float, nodes: int) -> Floats:
-    """Return 0 and about this number of values of c, evenly spaced in ln c.
+    """Return 0 and about `nodes` values of c, evenly spaced in ln c.
 
-    They include 1, where the last F has a bend.
+    The values include 1, at which F has a bend after the last round.
 
     Args:
         epsilon: The epsilon of the guarantee, more than 0.
@@ -164,7 +164,7 @@ class _Shift:
 
     @proved("heavy-hitters.md#the-bound-is-certified")
     def read(self, values: Floats) -> Floats:
-        """Given F by node, return upper bounds on F after the shift of each node at each corner, (nodes, corners).
+        """Return upper bounds on F after the shift of each node at each corner, as (nodes, corners), given F by node.
 
         Proof: "Therefore linear interpolation in c is above F, even to the left of the first node."
         """
@@ -201,7 +201,7 @@ def direction_delta(
     for _ in range(rounds):
         # float64 (nodes, corners), q F(c p / q).
         going_on = first * surviving.read(values)
-        # With one word per user, a user stops voting when the word is lost. With several words, another word may
+        # With one word per user, a user stops voting when the word is lost. With several words, another word can
         # survive.
         ending = np.maximum(0.0, lost - points[:, None] * lost_other) if words == "one" else lost * losing.read(values)
         # One round earlier, F is the largest value over all corners, and it is never lower than before.
@@ -252,7 +252,7 @@ _MOST_POINTS = 4_000_000  # the maximum number of points, which take a few hundr
 
 @proved("heavy-hitters.md#the-bound-is-certified")
 def chances(ballot: Ballot, *, negligible: float = _NEGLIGIBLE, spacing: float = SPACING) -> Floats:
-    """Return the corners of a polygon that contains all points (p, q) at which the additional user may matter.
+    """Return the corners of a polygon that contains all points (p, q) at which the additional user can matter.
 
     Proof: "If q or 1-p is below 1e-16, k is skipped, because then the expression exceeds F(c) by at most 2e-16"
 

@@ -125,7 +125,7 @@ def survival(ballot: Ballot, holders: Int64s) -> tuple[Floats, Floats]:
 
     Returns:
         The probabilities and their complements, each with a relative error of at most 1e-10. A complement below 1e-20
-        may exceed the true value by up to 1e-20.
+        can exceed the true value by up to 1e-20.
 
     Example:
         >>> survival(Ballot(0.5, 2), np.array([1, 2, 3]))[0].tolist()
@@ -205,7 +205,7 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
         0.908
     """
     survives, lost = survival(ballot, np.array([holders]))
-    # Compute the logarithm of the probability that a round is survived, from the more accurate of the two
+    # Compute the logarithm of the probability that the word survives a round, from the more accurate of the two
     # probabilities.
     each = math.log1p(-float(lost[0])) if lost[0] < 0.5 else math.log(float(survives[0]) or 5e-324)
     # The draws of the rounds are independent, so their probabilities are multiplied.

@@ -1,8 +1,8 @@
 """The calibration of the sampling rate, the threshold and further votes, so that a word needs as few users as possible.
 
 **One vote each.** For each threshold, the largest sampling rate within the budget is the best rate, because it gives
-more votes and changes nothing else. Therefore the number of users depends only on the threshold. It has a single
-minimum, which the plan uses. If users may vote several times, `several_votes` continues from this minimum.
+more votes and changes nothing else. Therefore the number of users depends only on the threshold. This number has a
+single minimum, which the plan uses. If users may vote several times, `several_votes` continues from this minimum.
 """
 
 import math
@@ -81,7 +81,7 @@ def best_sampling(budget: Budget, rounds: int, words: Words = "one", votes: Vote
 
 
 def _estimates(budget: Budget, rounds: int, words: Words) -> dict[int, tuple[float, float]]:
-    """Return rate and number of users by threshold, from a golden-section search for the minimum over integers."""
+    """Return the rate and the number of users by threshold, from a golden-section search over integer thresholds."""
     found: dict[int, tuple[float, float]] = {}
 
     def holders(theta: int) -> float:
@@ -123,7 +123,7 @@ def _log_excess(delta: float, budget: Budget) -> float:
 def _crossing(
     excess: Callable[[float], float], start: float, slope: float, steepest: float, tries: int
 ) -> tuple[float, float, bool]:
-    """Approximate the zero of an increasing excess by secants. Return zero, slope, and whether a zero was found.
+    """Approximate the zero of an increasing excess by secants. Return the zero, the slope, and whether it converged.
 
     Rates are in (0, 1), so the argument is the log-odds of a rate. Delta grows approximately as s^theta, so the
     logarithm of delta is approximately linear.
@@ -148,13 +148,13 @@ def _smooth_holders(rate: float, theta: int, rounds: int) -> float:
 
 
 def settle(budget: Budget, rounds: int, words: Words, near: Ballot) -> Sampling:
-    """Return the largest three-digit rate near an estimate whose certified delta is within the budget.
+    """Return the ballot near an estimate with the largest three-digit rate that is certified within the budget.
 
     Args:
         budget: The privacy budget.
         rounds: The number of rounds.
         words: `one` or `many`.
-        near: The estimate.
+        near: The ballot with an estimate of the rate.
 
     Returns:
         The ballot with that rate, and its delta.

@@ -76,7 +76,7 @@ class Count(_Even):
 
     @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items. They have the same weight as all other items.
+        """Return the possible weights of novel items. They have the same weight as all other items.
 
         Proof: "The smallest w is public, namely an even share of 1 over limit items, rounded down"
         """
@@ -108,7 +108,7 @@ class Weighted(_Even):
 
     @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items. Their weight is an even share, rounded down.
+        """Return the possible weights of novel items. Each weight is an even share, rounded down.
 
         Proof: "The smallest w is public, namely an even share of 1 over limit items, rounded down"
         """
@@ -117,7 +117,7 @@ class Weighted(_Even):
     def add_within(
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Add even shares times each user's own sensitivity.
+        """Add even shares, multiplied by each user's own sensitivity.
 
         The product is computed in integers, so it is never too large.
         """
@@ -165,7 +165,7 @@ class PolicyLaplace(_Descent):
 
     @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on a user's novel items, whose weight is the final level.
+        """Return the possible weights of a user's novel items. Each weight is the final level of the user's items.
 
         Proof: "Items of T start with equal weights of 0, and all rules treat equal items equally, so all of them end
         with the same weight w."
@@ -210,7 +210,7 @@ class PolicyGaussian(_Descent):
 
     @proved("set-union.md#items-that-only-the-extra-user-has")
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return the bound on novel items, which have the widest gaps among a user's items.
+        """Return the possible weights of novel items. Among a user's items, they have the widest gaps to the cutoff.
 
         Proof: "Items of T start with equal weights of 0, and all rules treat equal items equally, so all of them end
         with the same weight w."
@@ -222,7 +222,7 @@ class PolicyGaussian(_Descent):
 
     @proved("set-union.md#what-integers-and-doubles-change")
     def step_error(self, setting: RuleSetting) -> float:
-        """Return the error of one user's step in float64, rounded down to the grid.
+        """Return a bound on the error of one user's step, which is computed in float64 and rounded down to the grid.
 
         Proof: "The errors of conversion, square, sum, root and quotient add up to less than 8 2^-53 of a step of length
         1"
@@ -242,7 +242,7 @@ class PolicyGaussian(_Descent):
     ) -> None:
         """Move each user's items towards the cutoff by the user's own sensitivity.
 
-        The step is a proximal map for any value.
+        The step is a proximal map for every sensitivity.
         """
         from voxpop.kernels.weigh import l2_descent
 

@@ -102,7 +102,7 @@ class CappedDescent:
             starts: int64 (users + 1), the first position of each user's items.
             states: uint8 (ids), the state of each item; see `ScoreStep`.
             given: int64 (users), the maximum weights that `given` returned.
-            listed: uint8 (ids), nonzero for items of a public list; empty without a list.
+            listed: uint8 (ids), nonzero for items of a public list; empty if there is no list.
         """
         from voxpop.kernels.weigh import capped_descent
 
@@ -114,7 +114,7 @@ class CappedDescent:
 
 @proved("adaptive.md#the-projection")
 def on_lattice(units: int) -> bool:
-    """Return whether `lattice` can return a cap.
+    """Return whether a cap is on the lattice, that is, whether `lattice` can return it.
 
     Proof: "because 1 / a^2 is at least 1/4 above and 1/16 below a whole number"
     """

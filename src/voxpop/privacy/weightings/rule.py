@@ -29,9 +29,9 @@ class RuleSetting:
 
     Attributes:
         limit: The maximum number of items per user.
-        norm: The norm of a user's weights that is at most 1, either 1 (Laplace noise) or 2 (Gaussian noise).
+        norm: The norm that bounds a user's weights by 1, either 1 (Laplace noise) or 2 (Gaussian noise).
         bits: The grid of weights. Weights are multiples of 2^-bits.
-        cutoff: The weight above which an item receives no more weight, in units of 2^-bits, or 0 without a cutoff.
+        cutoff: The weight above which an item receives no more weight, in units of 2^-bits, or 0 if there is no cutoff.
         bound: The largest change of the histogram by one user, 1, or more if users have individual
             sensitivities.
     """
@@ -50,13 +50,13 @@ class RuleSetting:
 
     @property
     def cutoff_weight(self) -> float | None:
-        """The weight above which an item receives no more weight, or None without a cutoff."""
+        """The weight above which an item receives no more weight, or None if there is no cutoff."""
         # Convert units to weight. 0 means no cutoff.
         return self.cutoff / self.unit if self.cutoff else None
 
 
 class WeightingRule(ABC):
-    """A division of a user's unit of weight among their items, with the properties that the proof requires."""
+    """A rule that divides a user's unit of weight among their items and has the properties that the proof requires."""
 
     __slots__ = ()
     name: ClassVar[str]
@@ -73,7 +73,7 @@ class WeightingRule(ABC):
 
     @property
     def norm(self) -> int:
-        """The norm of a user's weights that is at most 1."""
+        """The norm that bounds a user's weights by 1."""
         return NORMS[self.noise]
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class WeightingRule(ABC):
         raise InternalError(f"{self.name} weighting has no proof for users with unequal bounds")
 
     def bits(self, cutoff: float) -> int:
-        """Return the grid for weights up to `cutoff`."""
+        """Return the number of binary digits after the point for weights up to `cutoff`."""
         return bits_below(cutoff) if self.sequential else ADDITIVE_BITS
 
     @proved("set-union.md#what-integers-and-doubles-change")
@@ -112,8 +112,8 @@ class WeightingRule(ABC):
 
         Proof: "So the sensitivity used is S = 1 + 2 2^33 (that error)"
         """
-        # Each of two runs adds an error of step_error at every later user (docs/privacy/set-union.md, "What integers
-        # and doubles change").
+        # Each of the two runs, with and without the user, adds an error of at most `step_error` for every later user
+        # (docs/privacy/set-union.md, "What integers and doubles change").
         return 1.0 + 2.0 * USERS_BOUND * self.step_error(setting)
 
     def step_error(self, setting: RuleSetting) -> float:
@@ -163,7 +163,7 @@ class CalibratedRule:
 
 @proved("set-union.md#what-integers-and-doubles-change")
 def bits_below(cutoff: float) -> int:
-    """Return the finest grid on which twice the cutoff is at most 2^62 units.
+    """Return the number of bits of the finest grid on which twice the cutoff is at most 2^62 units.
 
     Proof: "Weights of both descents are also integers, in units of 2^-bits with bits = 62 - ceil(log2(2 cutoff))."
 
