@@ -31,7 +31,7 @@ class Budget:
             a public list are an exception (docs/privacy/known.md).
 
     Raises:
-        BudgetError: A value is not a number or out of range.
+        BudgetError: A value is not a number or is out of range.
 
     Example:
         >>> Budget(epsilon=4, delta=1e-7)
@@ -57,7 +57,7 @@ class Budget:
 
 
 def budget_numbers(budget: Budget, spent: float) -> dict[str, float]:
-    """Return the budget as recorded in a plan, and the delta that the parameters of the plan spend at its epsilon."""
+    """Return the numbers of a budget for the record of a plan, with the delta that the plan spends at this epsilon."""
     return {"epsilon": budget.epsilon, "delta": budget.delta, "delta_spent": spent}
 
 
@@ -76,7 +76,7 @@ def check_slack(what: str, budget: Budget, slack: float) -> None:
     """Raise an error if finite arithmetic costs at least half of delta.
 
     Args:
-        what: The first words of the message, a subject and a verb, such as "n-grams need".
+        what: The first words of the message, which are a subject and a verb, such as "n-grams need".
         budget: The budget.
         slack: The cost of finite arithmetic in delta.
 
@@ -169,7 +169,7 @@ def card(
     Args:
         title: The bold title.
         lines: The lines below the title.
-        head: The column names of a table, or empty for no table.
+        head: The column names of the table, or an empty sequence if there is no table.
         rows: The rows of the table.
         warned: The warnings, which are highlighted.
     """
@@ -206,8 +206,8 @@ def _token(token: str, *, marked: bool) -> str:
 
 
 def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
-    """Return each gram as `printable` returns it. If any gram has several tokens, the boundaries of all tokens are
-    visible.
+    """Return the text of each gram, formatted by `printable`. If any gram has several tokens, the boundaries of all
+    tokens are visible.
     """
     every = list(grams)
     several = any(len(gram) > 1 for gram in every)

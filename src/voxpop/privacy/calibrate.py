@@ -67,7 +67,7 @@ def calibrate(
             there are no later releases.
 
     Raises:
-        BudgetError: If the budget cannot be met, or the parameters do not fit together.
+        BudgetError: If the budget cannot be met, or the parameters are inconsistent.
 
     Example:
         >>> words = UniqueItems(limit=100, shape="symmetric", least=0.1, norm=2)
@@ -129,7 +129,7 @@ def total_delta(
         The bound on delta, rounded up, at most 1.
 
     Raises:
-        BudgetError: If the parameters do not fit together.
+        BudgetError: If the parameters are inconsistent.
     """
     _check_calibration(novelty, noise, sensitivity)
     if mu_rest and noise != "gaussian":

@@ -218,7 +218,7 @@ def mus_of(rounds: Rounds) -> tuple[float, ...]:
 @lru_cache(maxsize=64)
 @proved("adaptive.md#shared-items")
 def square_of(rounds: Rounds) -> Fraction:
-    """Return the exact sum of mu^2 over all rounds, given sensitivities as doubles.
+    """Return the exact sum of mu^2 over all rounds, given the sensitivities as doubles.
 
     Proof: "Its mu^2 is the sum of S_r^2/sigma_r^2 over all rounds"
     """
@@ -239,8 +239,8 @@ def novel_of(rounds: Rounds, negligible: float = 0.0) -> float:
 
     Args:
         rounds: The rounds, including a first round.
-        negligible: A crude bound below this probability replaces the exact recursion. It uses the size of the pool
-            instead of the caps and the drop thresholds.
+        negligible: A crude bound below this probability replaces the exact recursion. The crude bound uses the size of
+            the pool instead of the caps and the drop thresholds.
     """
     if rounds.first is None:
         raise InternalError("rounds over public candidates have no novel items")
@@ -282,7 +282,7 @@ def pair_of(proof: AdaptiveProof, negligible: float = 0.0) -> tuple[float, float
 
 @proved("limit.md#what-integers-and-doubles-change")
 def admits(choice: Choice, slack: Slack, rounds: Rounds) -> bool:
-    """Return whether rounds are within the caps of a choice, and whether the slack covers them.
+    """Return whether rounds are within the caps of a choice and the slack covers them.
 
     Proof: "Before an entry runs, its own numbers are compared with both."
     """
@@ -342,7 +342,7 @@ def slack_delta(slack: Slack, epsilon: float) -> float:
 
 @proved("adaptive.md#what-follows")
 def _rest(later: Later | None) -> float:
-    """Return the cap on the mu^2 of later releases. Their parts add up exactly to this cap.
+    """Return the cap on the mu^2 of later releases. The parts of these releases add up to at most this cap.
 
     Proof: "Let the squares of their mu add up to at most M on every sequence of outcomes."
     """
@@ -476,7 +476,7 @@ def night_charge(proof: NightsProof, night: int) -> Charge:
 
 @proved("series.md#novel-pairs")
 def _night_hit(proof: NightsProof) -> float:
-    """Return the probability that a novel item is released on any night, with or without the user.
+    """Return an upper bound on the probability that a novel item is released on any night, with or without the user.
 
     Proof: "Q'(H) <= d = Phi(Phi^-1(W p0) + M^(1/2)) by Neyman and Pearson"
     """

@@ -175,7 +175,7 @@ def total_of(results: Sequence[Charged]) -> Total:
     """Return the total of results about the same users.
 
     Args:
-        results: One or more pairs, each of a guarantee and the ledger entry that admitted the result (or None).
+        results: One or more pairs of a guarantee and the ledger entry that admitted the result (or None).
 
     Raises:
         InputError: There is no result, or the guarantees have different neighbouring relations.

@@ -24,12 +24,12 @@ from voxpop.privacy.secret import Source
 # The code below bounds the probability of ever releasing an item that only one user has, if rounds add up their noisy
 # weights.
 #
-# In round r, the noisy weight of an item of weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is Z_r
-# = c_1 z_1 + ... + c_r z_r. The item is released as soon as Z_r reaches a threshold, and dropped when Z_r is below a
-# drop threshold. Caps bound the weight as a function of the number n of items in the user's pool that are not released.
-# As long as none of t novel items is released, n >= t. If a user draws items, each item is drawn with probability at
-# most q(n). Let a_r(n) be the cap, and let G(w) be the expectation of V_(r+1) if the item gets weight w in round r.
-# Then each of t novel items is released with probability at most V_1(0), where
+# In round r, the noisy weight of an item with weight w is z_r = mu_r w + N(0, 1). The cumulative score of the item is
+# Z_r = c_1 z_1 + ... + c_r z_r. The item is released as soon as Z_r reaches a threshold, and dropped when Z_r is below
+# a drop threshold. Caps bound the weight as a function of the number n of items in the user's pool that are not
+# released. As long as none of t novel items is released, n >= t. If a user draws items, each item is drawn with
+# probability at most q(n). Let a_r(n) be the cap, and let G(w) be the expectation of V_(r+1) if the item gets weight w
+# in round r. Then each of t novel items is released with probability at most V_1(0), where
 #
 #     V_r(Z) = q(t) G(a_r(t)) + (1 - q(t)) G(0),
 #
@@ -126,8 +126,8 @@ def novel_release(rounds: CumulativeScore, caps: Caps, fineness: float = FINENES
     Proof: "Hence d = max over t <= W of t V_1(0)."
 
     Args:
-        rounds: The public numbers.
-        caps: The largest weights of a user.
+        rounds: The public numbers of the rounds.
+        caps: The caps on the weights of one user.
         fineness: The step of the grid, in standard deviations of the noisiest round.
 
     Returns:
@@ -151,7 +151,7 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
     Proof: "the probability that the item is among the first to be released is, by backward induction, at most V_1(0)"
 
     Args:
-        rounds: The public numbers.
+        rounds: The public numbers of the rounds.
         weights: The largest weight, by distribution and round.
         chances: For each distribution, the largest probability that the item gets weight in a round, given the past.
         fineness: The step of the grid, in standard deviations of the noisiest round.
@@ -160,9 +160,9 @@ def lone_releases(rounds: CumulativeScore, weights: Floats, chances: Floats, fin
         V_1(0) for each distribution.
     """
     grid = _Grid(rounds, fineness)
-    # The draws of users have 53 bits.
+    # The draws that decide which users take part have 53 bits.
     likely = np.minimum(chances * UNIT_ROUNDING + 2.0**-52, 1.0)[:, None]
-    # float64 (distributions, points), V_(r+1) by distribution and score Z. No round follows the last round.
+    # float64 (distributions, points), V_(r+1) by distribution and score Z. After the last round, V is 0.
     later = np.zeros((len(weights), len(grid.points)))
     for number in reversed(range(len(rounds.mus))):
         without = grid.shown(number, later)
@@ -182,7 +182,7 @@ per level.
 
 @proved("known.md#the-mechanism")
 def at_level(rounds: CumulativeScore, known: KnownLevels, level: int) -> CumulativeScore:
-    """Return the rounds with the thresholds and drop thresholds of the given level (counted from 0) of listed items.
+    """Return the rounds with the drop thresholds of listed items and the thresholds of a level (counted from 0).
 
     Proof: "They have m levels l = 0, ..., m - 1, with thresholds t_r + l h in round r."
     """
@@ -232,7 +232,7 @@ def any_release(rounds: CumulativeScore, pool: int) -> float:
     reasons.
 
     Args:
-        rounds: The public numbers.
+        rounds: The public numbers of the rounds.
         pool: The maximum number of items per user in all rounds.
 
     Returns:
@@ -328,7 +328,7 @@ class _Grid:
 
     @proved("adaptive.md#what-integers-and-doubles-change")
     def _bulge(self, number: int) -> float:
-        """Return h^2 / (8 c^2), the largest excess of V over a line between points, relative to its upper end.
+        """Return h^2 / (8 c^2), the largest excess of V over a line between points, relative to V at the upper point.
 
         Proof: "Between points, G exceeds the straight line by at most h^2 / (8 c^2) of its value at the upper end"
         """
@@ -449,7 +449,7 @@ class ScoreStep(Opening):
         return score, states.astype(np.uint8)
 
     def restricted(self) -> "ScoreStep":
-        """Return a copy that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to its purpose."""
         known = None if self.known is None else self.known.restricted()
         return replace(self, secret=self.secret.restrict(self.purpose), known=known)
 
@@ -481,5 +481,5 @@ class KnownStep(Opening):
         return score, states, reached
 
     def restricted(self) -> "KnownStep":
-        """Return a copy that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to its purpose."""
         return replace(self, step=self.step.restricted())

@@ -1,10 +1,11 @@
 """Randomised decisions about weights. Engines make the decisions on the machines that store the weights.
 
-One biased coin decides whether an item is released, and the error of its bias is at most 2^-128. A release contains the
-items that passed, but no noisy weights, so noisy weights are never computed. Each item passes with the probability that
-its weight plus noise reaches the threshold. The code compares this probability with 128 uniform bits. A computation in
+One biased coin decides whether an item is released, and the error of its bias is at most 2^-128. A release contains
+items but no noisy weights, so noisy weights are never computed. Each item is released with the probability that its
+weight plus noise reaches the threshold. The code compares this probability with 128 uniform bits. A computation in
 doubles decides almost all items. The probability is computed again with eighty digits only if the bits are within a
-proved band around its double. Therefore tails are accurate far beyond the range of noise that is drawn in doubles.
+proved band around the double value. Therefore tails are accurate far beyond the range of noise that is drawn in
+doubles.
 
 If each user has one item, the optimal rule is known (Desfontaines, Voss, Gipson and Mandayam, 2022). An item that c
 users have is released with probability pi(c), with pi(0) = 0 and
@@ -231,7 +232,8 @@ class SelectionRule:
 
     def probability(self, weights: Int64s) -> tuple[Floats, Floats]:
         """See `Rule`."""
-        # Weights are counts of users here, because every user adds weight 1 to their only item.
+        # Weights divided by `unit_weight` are numbers of users, because every user adds a weight of 1 to their only
+        # item.
         users = np.maximum(weights // self.unit_weight - self.few, 0)
         return selection_probability(self.epsilon, self.delta, users)
 
@@ -432,7 +434,7 @@ class CellNoise(Opening):
 
     @proved("randomness.md#what-integers-and-doubles-change")
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return the noisy weight of each name, in cells.
+        """Return the noisy weight for each name, in cells.
 
         Proof: "are whole numbers or cells of a public grid, drawn by exact inversion of the same bits"
         """
@@ -440,7 +442,7 @@ class CellNoise(Opening):
         return noisy_cells(weights, self.sigma, self.unit, self.cell, draws)
 
     def restricted(self) -> "CellNoise":
-        """Return a copy that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to its purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 
@@ -464,14 +466,14 @@ class GumbelNoise(Opening):
 
     @proved("top.md#the-mechanism")
     def __call__(self, weights: Int64s, names: Int64s) -> Int64s:
-        """Return the noisy count of each name, in cells.
+        """Return the noisy count for each name, in cells.
 
         Proof: "Each u_i gets Gumbel noise of the public rate r, rounded to a public grid."
         """
         return gumbel_cells(weights, self.rate, self.unit, self.secret.draws(self.purpose, names.astype(np.uint64), 0))
 
     def restricted(self) -> "GumbelNoise":
-        """Return a copy that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to its purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose))
 
 

@@ -294,7 +294,7 @@ def cells(limit: int) -> tuple[Floats, Floats]:
         limit: The maximum number of novel items.
 
     Returns:
-        The minimum and the maximum number of items in each cell. Both are equal up to 1024.
+        The minimum and the maximum number of items in each cell. The two numbers are equal up to 1024.
     """
     # Up to 1024, each cell contains one number. After that, the end of each cell is half a percent larger than the end
     # of the previous cell.
@@ -317,7 +317,7 @@ def heaviest(novelty: UniqueItems, sensitivity: float) -> tuple[Floats, Floats]:
         sensitivity: The bound on a user's weights in `novelty.norm`.
 
     Returns:
-        The numbers of items, and the weights.
+        The number of items and the weight of each case.
     """
     if novelty.shape == "fixed":
         return np.array([float(novelty.limit)]), np.array([novelty.least])

@@ -118,7 +118,7 @@ class Charge:
         five operations in doubles has a relative error below 2^-52, and the factor covers these errors.
 
         Args:
-            costs: The payment of each user, as the method `costs` returns it.
+            costs: The payment of each user, as returned by the method `costs`.
 
         Returns:
             The effects in steps of 1 / `BOUND_STEPS`, at most `MOST_BOUND`.

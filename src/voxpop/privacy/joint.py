@@ -68,7 +68,7 @@ class Cases:
 
 @proved("set-union.md#gaussian-noise-the-joint-bound")
 def deltas(cases: Cases, epsilon: float, sigma: float, threshold: float, mu_rest: float = 0.0) -> Floats:
-    """Return the bound from the docstring of this module for each case.
+    """Return, for each case, the bound in the docstring of this module.
 
     Proof: "The noise terms are independent, so with the user the distribution is P_T x P_2, and without the user it is
     Q = {nothing of T} x Q_2"

@@ -52,10 +52,10 @@ def around(curve: Curve, low: float, high: float, least: float, most: float) -> 
 
     Args:
         curve: A decreasing function that is at most 0 at `most`.
-        low: The start of the guess.
-        high: The end of the guess.
-        least: The lower bound of the start.
-        most: The upper bound of the end.
+        low: The start of the guessed bracket.
+        high: The end of the guessed bracket.
+        least: The lower bound on the start of the bracket.
+        most: The upper bound on the end of the bracket.
 
     Returns:
         A bracket for `crossing`. The curve is above 0 at the start of the bracket, unless the start is `least`, and at
@@ -235,11 +235,11 @@ def walk_slack(epsilon: float, passes: int) -> float:
 
     Proof: "A mechanism with several passes or rounds charges 2^-74 in total variation for each of them"
 
-    A pass is a vote with the measurement before it. In each pass, the law of a release is within 2^-74 in total
-    variation of the exact law. This covers up to 2^31 candidates, each compared to fewer than 2^7 cutpoints, and
-    measured cells (2^-128 for each cutpoint, and for each cell that is not almost impossible, with fewer than 2^20 such
-    cells). It also covers the gaps between unsupported candidates (2^-128 for each of up to 2^46 candidates, and for 88
-    times as many positions beyond them).
+    A pass is a vote with the measurement before it. In each pass, the distribution of a release is within 2^-74 of the
+    exact distribution in total variation. This covers up to 2^31 candidates, each compared with fewer than 2^7
+    cutpoints, and measured cells (2^-128 for each cutpoint, and for each cell that is not almost impossible, with fewer
+    than 2^20 such cells). It also covers the gaps between unsupported candidates (2^-128 for each of up to 2^46
+    candidates, and for 88 times as many positions beyond them).
 
     Args:
         epsilon: The epsilon of the guarantee.

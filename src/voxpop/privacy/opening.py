@@ -7,7 +7,7 @@ from voxpop.errors import InternalError
 
 
 class Opening(ABC):
-    """Noise, or a decision based on noise, that may be applied to private weights. Only a gate creates it."""
+    """Noise, or a decision based on noise, that may be applied to private weights. Only gates create such objects."""
 
     __slots__ = ()
 
@@ -16,7 +16,9 @@ class Opening(ABC):
         """Return a result that may leave the engine."""
 
     def restricted(self) -> "Opening":
-        """Return the same noise restricted to its purpose, which may be sent to the machines that store the weights."""
+        """Return the same noise, restricted to its purpose, so that it may be sent to the machines that store the
+        weights.
+        """
         raise InternalError("noise would be sent to another machine, but it cannot be restricted")
 
 

@@ -349,11 +349,11 @@ class PathsProof(Stated):
     """Integer Laplace noise along the paths of a tree (docs/privacy/sequences.md).
 
     Attributes:
-        tree: "contexts" for a tree that follows two statistics of users, or "grams".
+        tree: "contexts" for a tree of contexts, which follows two statistics of users, or "grams" for a tree of grams.
         epsilon: The epsilon of the counts. The shares on every path add up to at most this epsilon.
         alphabet: The number of symbols; None before the release discovers them.
         max_length: The maximum number of steps per user, which released lengths can reduce.
-        max_gram: The maximum number of levels.
+        max_gram: The maximum number of levels of the tree.
         finding: The certificate of the release that discovers the alphabet, or None if the alphabet is given.
         least: The value of `StepsRule.least` for contexts; None for grams.
         per_noise: The value of `StepsRule.per_noise` for contexts; None for grams.

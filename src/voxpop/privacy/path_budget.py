@@ -23,7 +23,7 @@ class Limits:
     """The public numbers that bound a tree.
 
     Attributes:
-        epsilon: The whole budget, exact.
+        epsilon: The whole budget, as an exact fraction.
         alphabet: The number of symbols.
         max_length: The maximum number of counted steps per user, which is the sensitivity.
         max_gram: The length of the longest gram.
@@ -113,7 +113,7 @@ class PathBudget:
         self.limits = replace(self.limits, max_length=steps)
 
     def left(self, number: int) -> Fraction:
-        """Return the remaining fraction of epsilon of the path down to and including a node."""
+        """Return the fraction of epsilon that remains on the path down to and including a node."""
         return 1 - self.shares[number].after
 
     @proved("sequences.md#contexts")
@@ -294,5 +294,5 @@ class ContextNoise(Opening):
         return replace(self, shares=shares, first=self.first + first)
 
     def restricted(self) -> "ContextNoise":
-        """Return the noise without its contexts and with a secret for this purpose only."""
+        """Return the noise without its contexts and with a secret that is restricted to its purposes."""
         return replace(self, shares=np.empty(0, np.int64), secret=self.secret.restrict(*NOISE_PURPOSES))

@@ -1,7 +1,7 @@
 """The privacy cost of picking the largest counts one after another with exponential mechanisms.
 
-An additional user increases any number of counts by 1 each. Therefore the privacy loss of one pick is in an interval of
-length `rate` ("bounded range", Durfee and Rogers, 2019). This implies two bounds for k picks:
+An additional user increases any number of counts, each by 1. Therefore the privacy loss of one pick is in an interval
+of length `rate` ("bounded range", Durfee and Rogers, 2019). This implies two bounds for k picks:
 
 - k picks are (k rate, 0)-private;
 - their Renyi divergence of order a is at most k a rate^2 / 8 (Hoeffding's lemma; Cesar and Rogers, 2021), hence
@@ -147,7 +147,7 @@ def largest_rate(budget: Budget, picks: int, candidates: int) -> float:
 
 @proved("top.md#what-integers-and-doubles-change")
 def _lost(epsilon: float, candidates: int) -> float:
-    """Return the cost, on both sides, of draws that need more than 128 bits.
+    """Return the cost in delta of draws that need more than 128 bits, with and without the user.
 
     Proof: "For the exceptions, delta is charged m 2^-77 (1 + e^epsilon)."
     """

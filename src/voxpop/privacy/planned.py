@@ -143,7 +143,7 @@ class CertifiedPlan(Printed, ABC, Generic[ConfigurationType]):
         """Return all public numbers as a dictionary for JSON."""
 
     def __str__(self) -> str:
-        """Return the text of the plan, which `describe` in the package of the mechanism writes."""
+        """Return the text of the plan, which the function `describe` in the package of the mechanism writes."""
         package = type(self).__module__.rpartition(".")[0]
         return str(import_module(f"{package}.describe").describe(self.to_dict(), str(self.guarantee)))
 
@@ -202,7 +202,7 @@ class Planned(CertifiedPlan[ConfigurationType], Generic[ConfigurationType, Data,
         return result  # type: ignore[no-any-return]
 
     def begin(self, seed: int | None) -> tuple[Any, Guarantee]:
-        """Return the gate of a release, and its guarantee. With a seed, the guarantee is marked as not private.
+        """Return the gate and the guarantee of a release. With a seed, the guarantee is marked as not private.
 
         Args:
             seed: The seed of `release`, or None.
@@ -280,7 +280,7 @@ class DiscoveryPlan(Planned[ConfigurationType, Data, ResultType]):
 
     @abstractmethod
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the number of users needed, for arguments that are already checked."""
+        """Return the number of users needed, for arguments that have already been checked."""
 
 
 class Mechanism(ABC, Generic[Data, ResultType]):
@@ -346,7 +346,7 @@ def with_record(
         ran: The values of fields that the class of the plan lists in `_recorded`.
 
     Raises:
-        InternalError: Another field is given, which could affect the guarantee.
+        InternalError: A value for another field was passed. Such a field could affect the guarantee.
     """
     if other := sorted(ran.keys() - type(plan)._recorded):
         raise InternalError(f"a release cannot record {other[0]!r} in its plan")
@@ -373,7 +373,7 @@ class GateCall(Generic[_Gate, _State]):
 
     Attributes:
         run: The function that runs the pass through the gate and returns its outcome, which is released.
-        after: The function that returns the next public state from the outcome.
+        after: The function that computes the next public state from the outcome.
         counted: Whether progress messages count the pass.
     """
 

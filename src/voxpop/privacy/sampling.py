@@ -263,7 +263,7 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
     Proof: "Noise is -ln(E) / r in doubles, from 128 uniform bits, rounded to multiples of 2^-28 users."
 
     Args:
-        weights: int64, the counts, in units; below 2^33 as counts.
+        weights: int64, the counts, in units. The counts themselves are below 2^33.
         rate: The rate of the noise, per count, at least `LEAST_RATE`.
         unit: The number of units in a count of 1, a divisor of `CELLS`.
         draws: uint64 (weights, 2), uniform bits from `Secret.draws`.
@@ -288,7 +288,7 @@ def gumbel_cells(weights: Int64s, rate: float, unit: int, draws: Uint64s) -> Int
 
 @proved("top.md#what-integers-and-doubles-change")
 def log_error(rate: float) -> float:
-    """Return a bound on the error of ln E from cells and doubles, for all draws except draws of probability `LOST`.
+    """Return a bound on the error of ln E that cells and doubles cause, except for draws of probability `LOST`.
 
     Proof: "For each draw, except with probability 2^-77, the error of ln E is at most b = r 2^-28 + 2^-43"
     """
@@ -298,9 +298,9 @@ def log_error(rate: float) -> float:
 # This part samples noisy weights on a coarse grid, and computes them exactly if doubles could be wrong.
 #
 # The rounded value of weight plus Gaussian noise is a function of the output of the exact Gaussian mechanism, so it has
-# no additional privacy cost. It is drawn by inverting the distribution at 128 uniform bits. Doubles determine almost
-# all values. If the noisy weight is too close to the border between two cells or far in a tail, it is computed again in
-# eighty digits.
+# no additional privacy cost. The rounded value is drawn by inverting the distribution at 128 uniform bits. Doubles
+# determine almost all values. If the noisy weight is too close to the border between two cells or far in a tail, it is
+# computed again in eighty digits.
 
 BORDER = 2.0**-36
 """Doubles are not used within this distance of a border, relative to the size of the value in cells. Outside the tails,

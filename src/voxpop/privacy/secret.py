@@ -75,11 +75,11 @@ class Source(ABC):
         return words
 
     def text_draws(self, purpose: str, data: Bytes, starts: Int64s) -> Uint64s:
-        """Return 128 uniform bits for each text. They are a function of its bytes, so equal texts have equal draws.
+        """Return 128 uniform bits for each text. The bits are a function of the bytes of the text.
 
-        A text of up to 15 bytes is an AES block, padded with zeros and followed by its length. A longer text is hashed
-        by BLAKE2b with the same key. Different texts of up to 15 bytes have different blocks, so no two of them share
-        bits.
+        A text of up to 15 bytes becomes one AES block, which contains the text, zeros, and the length of the text. A
+        longer text is hashed with BLAKE2b under the same key. Different texts of up to 15 bytes have different blocks,
+        so no two of them share bits.
 
         Args:
             purpose: The purpose of the bits. The key differs from the key that `draws` uses for this purpose.
@@ -138,7 +138,8 @@ class Secret(Source):
 
     @classmethod
     def from_seed(cls, seed: int) -> "Secret":
-        """Return a secret that anyone can derive again. Use it for tests and comparisons, and never for a real release.
+        """Return a secret that anyone with the seed can derive. Use it for tests and comparisons, never for a real
+        release.
 
         Args:
             seed: The seed, any integer.

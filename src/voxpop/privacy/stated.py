@@ -1,4 +1,4 @@
-"""Numbers that are written to JSON and read back. The fields must match exactly."""
+"""A base class for numbers that are written to JSON and read back. The fields must match exactly."""
 
 from dataclasses import fields
 from fractions import Fraction

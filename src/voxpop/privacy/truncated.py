@@ -64,7 +64,7 @@ def key_delta(noise: KeyNoise) -> Any:
 
 
 def least_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
-    """Return noise with this delta for each key. It releases a key of only one user with probability at most `delta`.
+    """Return noise that costs this delta per key. A key of only one user is released with probability at most `delta`.
 
     Args:
         limit: The maximum number of keys per user.
@@ -315,7 +315,7 @@ class KeyNumbers(Opening):
         return key_levels(self.noise, weights // self.unit, draws_of(self.secret, self.purpose, names, texts))
 
     def restricted(self) -> "KeyNumbers":
-        """Return a copy that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to its purpose."""
         return replace(self, secret=self.secret.restrict(self.purpose, f"{self.purpose}{TEXT}"))
 
 
@@ -343,6 +343,6 @@ class WholeNoise(Opening):
         return weights + laplace_noise(self.rate, self.secret, self.purpose, names, np.zeros_like(names))
 
     def restricted(self) -> "WholeNoise":
-        """Return a copy that can be sent to workers and is restricted to this purpose."""
+        """Return a copy that can be sent to workers and is restricted to its purpose."""
         more = (f"{self.purpose}/more {turn}" for turn in range(1, MORE_ROUNDS + 1))
         return replace(self, secret=self.secret.restrict(self.purpose, *more))

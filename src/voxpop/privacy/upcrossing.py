@@ -130,11 +130,11 @@ def exact_scores(proof: NightsProof, scores: Sequence[int] | Int64s) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class NightReading(Opening):
-    """The noise of one night, which is added with the weights to the scores.
+    """The noise of one night, which is added to the scores together with the weights.
 
     Attributes:
         number: The number of the night.
-        factor: The factor of the noisy weight in the score.
+        factor: The factor by which the noisy weight enters the score.
         sigma: The standard deviation of the noise, in units of weight.
         unit: The number of units of the grid in a weight of 1.
         cell: The number of units of the grid in a cell.
@@ -190,7 +190,7 @@ class NightDecision:
 
     @proved("series.md#public-lists")
     def __call__(self, scores: Int64s, decided: Int64s, levels: Int64s) -> tuple[Int64s, Int64s]:
-        """Return the night of the decision and the level of each item. `settled` decides about listed items.
+        """Return the night of the decision and the level of each item. The gate decides about listed items separately.
 
         Proof: "The level of an item after night t is the largest level that its score has reached on any night"
 

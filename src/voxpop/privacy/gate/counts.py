@@ -75,7 +75,7 @@ def _walked(walk: Any, lists: Iterable[ListedGrams], lengths: int) -> Iterator[L
 
 @final
 class CountsGate(Gate[CountsProof]):
-    """Noisy counts of public grams (docs/privacy/counts.md)."""
+    """The gate of noisy counts of public grams (docs/privacy/counts.md)."""
 
     _proves = CountsProof
 
@@ -101,13 +101,13 @@ class CountsGate(Gate[CountsProof]):
 
     @proved("counts.md#the-choice-of-the-limit")
     def classes(self, edges: tuple[int, ...]) -> Int64s:
-        """Return the noisy number of users in each class. One user changes one class by one.
+        """Return the noisy number of users in each class. One user changes the number of one class by one.
 
         Proof: "The class is a function of the user's own data and of S, so one user moves the counts by one unit
         vector."
 
         Args:
-            edges: The numbers of words at which the next class begins.
+            edges: The numbers of words at which new classes begin.
         """
         if not self.proof.classes_sigma or self._next is None:
             raise refused("the certificate contains no choice")
@@ -121,7 +121,7 @@ class CountsGate(Gate[CountsProof]):
 
     @proved("counts.md#the-choice-of-the-limit")
     def choose(self, place: int) -> None:
-        """Choose the limits at an index of the menu. The index must follow from the noisy classes.
+        """Choose the limits at an index of the menu. The index must be a function of the noisy classes.
 
         Proof: "Given the noisy counts, the limits are the same with and without the user."
         """
@@ -157,7 +157,7 @@ class CountsGate(Gate[CountsProof]):
 
 @final
 class PicksGate(Gate[PicksProof]):
-    """The ranking of the largest counts (docs/privacy/top.md)."""
+    """The gate of the ranking of the largest counts (docs/privacy/top.md)."""
 
     _proves = PicksProof
 
@@ -190,7 +190,9 @@ class PicksGate(Gate[PicksProof]):
 
 @final
 class KeysGate(Gate[KeysProof]):
-    """Keys with counts: the choice of an entry, one noisy number per key, and the rest (docs/privacy/keys.md)."""
+    """The gate of keys with counts, for the choice of an entry, the noisy number of each key, and the rest of the rows
+    (docs/privacy/keys.md).
+    """
 
     _proves = KeysProof
 
@@ -225,8 +227,8 @@ class KeysGate(Gate[KeysProof]):
 
         Proof: "Given the noisy numbers of users in classes, both collections run the same entry."
 
-        The index must follow from the noisy classes. If the certificate contains adaptive rounds, the last index refers
-        to them.
+        The index must be a function of the noisy classes. If the certificate contains adaptive rounds, the last index
+        refers to them.
         """
         self._begin("choose", *(["classes"] if self.proof.edges else []))
         if not 0 <= place < self._first_of_rounds + (self._inner is not None):
@@ -255,7 +257,7 @@ class KeysGate(Gate[KeysProof]):
 
     @property
     def _first_of_rounds(self) -> int:
-        """The position of the entry for rounds in the menu."""
+        """The index of the entry for adaptive rounds, which follows the menu and the parts."""
         return len(self.proof.menu) + (self.proof.parts is not None)
 
     @proved("keys.md#users-in-parts")
@@ -282,7 +284,7 @@ class KeysGate(Gate[KeysProof]):
         Args:
             engine: The private data.
             tokens: The released keys.
-            edges: The numbers of released keys at which the next class begins.
+            edges: The numbers of released keys at which new classes begin.
         """
         self._begin("sizes", "few")
         parts, self._released = self._parts_of("users of more keys"), len(tokens)
@@ -316,7 +318,7 @@ class KeysGate(Gate[KeysProof]):
         return counts
 
     def _parts_of(self, what: str) -> KeyParts:
-        """Return the parts of the certificate, if they were chosen."""
+        """Return the entry of the certificate for users in parts, if it was chosen."""
         if self.proof.parts is None or self.proof.chosen != len(self.proof.menu):
             raise refused(f"{what} would be counted that the chosen entry does not contain")
         return self.proof.parts

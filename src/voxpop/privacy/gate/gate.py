@@ -85,7 +85,8 @@ def admitted_level(known: KnownLevels | NightLevels, released: int, reached: Int
         released: The number of other released items.
         reached: The number of listed items at each level from 0 on.
     """
-    # R_l by level from 1: the other released items, and the listed items of this level or higher.
+    # R_l for each level from 1 on is the number of other released items plus the number of listed items of this level
+    # or higher.
     from_level = released + np.cumsum(reached[:0:-1])[::-1]
     return int(np.argmax(np.append(empty_by_level(known) <= known.share * from_level, True))) + 1
 

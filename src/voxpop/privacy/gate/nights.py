@@ -54,7 +54,7 @@ class NightsGate(Gate[NightsProof]):
 
     @proved("series.md#the-mechanism")
     def complete(self, pools: Any, night: int, states: _States, since: int) -> None:
-        """Weigh the items within the payments of users, and read the scores. Both depend only on the state.
+        """Weigh the items as far as users have paid for it, and read the scores. Both steps depend only on the state.
 
         Proof: "Users move the weights of these items by l2-descent with sensitivity S (paid / p_t)^(1/2), minus the
         rounding error."
@@ -120,7 +120,8 @@ def _settle(proof: NightsProof, pools: Any, night: int) -> None:
     if known is None:
         return
     unlisted, reached = pools.reached(len(known.tails))
-    # A frozen item gets no more weight. This level depends only on the number of released unlisted items.
+    # Items from the level `frozen` on get no more weight. This level depends only on the number of released unlisted
+    # items.
     frozen = min(admitted_level(known, unlisted, np.zeros_like(reached)), len(known.tails))
     pools.settle(frozen, admitted_level(known, unlisted, reached), night)
 

@@ -224,7 +224,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
             # The list is used only from here on, because it does not change the first round (docs/privacy/known.md,
             # "The first round").
             self._pools.recognise(listed.parts)
-        # Draw pools once, before the rounds, so that a user gives weight to at most `pool` items over all rounds.
+        # Draw pools once, before all later rounds, so that a user gives weight to at most `pool` items over all rounds.
         self._pools.draw(rounds.pool, POOL)
 
     @proved("adaptive.md#the-mechanism")

@@ -58,7 +58,7 @@ def simulated(
     # The probabilities p_0 >= p_1 >= ... that weight 0 reaches each cutpoint, with eighty digits.
     lowest, *higher = (each.exact(0) for each in rules)
     names = spurious_hits(candidates, lowest, secret, pass_name)
-    # Given a hit, a candidate reaches cutpoint i with probability p_i / p_0. All i share one draw
+    # Given a hit, a candidate reaches cutpoint i with probability p_i / p_0. All cutpoints share one draw
     # (docs/privacy/ngrams.md, "Simulation").
     further = tuple(FixedRule(each / lowest) for each in higher)
     levels = NoisyLevels(further, secret, f"unsupported levels/{pass_name}")

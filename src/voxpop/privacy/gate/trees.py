@@ -62,7 +62,7 @@ class PathsGate(Gate[PathsProof]):
 
         Args:
             first: The smallest length of each class, in increasing order.
-            part: The part of epsilon.
+            part: The part of epsilon that this statistic spends.
         """
         self._begin("lengths", "open")
         counts, scale = self._statistic("lengths", 0, int(first.size), 1, part, first)
@@ -97,7 +97,7 @@ class PathsGate(Gate[PathsProof]):
         Args:
             most: The number of symbols that are counted from the start of each sequence.
             bins: The number of bins, 1 or 2.
-            part: The part of the remaining epsilon.
+            part: The part of the remaining epsilon that this statistic spends.
         """
         self._begin("variety", "lengths")
         if bins not in (1, 2) or not 1 <= most <= self.longest:
@@ -216,7 +216,7 @@ def _bins(width: int, at_root: bool) -> int:
 
 @proved("sequences.md#proof-for-contexts")
 def _moves(above: Int32s, before: Int32s, size: int, width: int) -> tuple[Int64s, Int32s, Int32s]:
-    """Return the keys, new nodes and `others` for the moves of steps. Nodes are numbered from 0 within a level.
+    """Return the keys, new nodes and `others` that determine the moves of steps. In a level, node numbers start at 0.
 
     Proof: "is determined by the symbol before the context of the node"
     """

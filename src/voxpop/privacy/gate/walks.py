@@ -31,7 +31,7 @@ def later_after(proof: AdaptiveProof) -> Later:
 
     Proof: "Later passes spend at most $M' + M - M_k$, which is known as soon as h is known"
 
-    If there is no choice, or before it is made, this is the cap of the certificate.
+    If there is no choice, or before the choice is made, the result has the cap of the certificate.
     """
     later, choice, rounds = proof.later, proof.choice, proof.rounds
     if later is None or later.charged != "each user":
@@ -66,7 +66,7 @@ class Step(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the pass in draws."""
+        """The name that identifies the pass in draws."""
 
     @property
     def length(self) -> int:

@@ -11,9 +11,9 @@ round, it is
     many words    F(c) <- max over k of  (1 - q) F(c (1 - p) / (1 - q)) + q F(c p / q)
 
 With one word per user, a user permanently stops voting when the prefix is lost. With several words, another word can
-survive. Any k can follow any other k, even with one word. Longer prefixes have fewer users, but some users who were
-lost with their node in one round can be sampled in the next round. If the user is removed instead of added, p and q are
-exchanged. A user who does not vote, or a prefix that survives in any case, leaves F unchanged.
+survive. Any k can follow any other k, even with one word. Longer prefixes have fewer users, but some users whose node
+was lost in one round can be sampled in the next round. If the user is removed instead of added, p and q are exchanged.
+A user who does not vote, or a prefix that survives in any case, leaves F unchanged.
 
 **Certified from above.** F is decreasing and convex in c, and F(0) = 1. Therefore linear interpolation in c between
 nodes, starting at 0, is an upper bound on F, and the value at the last node is an upper bound beyond it. If q or 1 - p
@@ -352,7 +352,7 @@ def _thinned(rate: float, theta: int, spacing: float, holders: Int64s, survives:
 
 
 def _spread(holders: Int64s, spacing: float) -> Int64s:
-    """Return positions of numbers of users, about `spacing` apart, including the first and the last."""
+    """Return positions of numbers of users that are about `spacing` apart, including the first and the last."""
     count = int(np.log(holders[-1] / holders[0]) / spacing) + 2
     wanted = np.geomspace(holders[0], holders[-1], count)
     places: Int64s = np.unique((wanted - holders[0]).round().astype(np.int64).clip(0, len(holders) - 1))
@@ -360,7 +360,8 @@ def _spread(holders: Int64s, spacing: float) -> Int64s:
 
 
 def _steps(rate: float, theta: int, holders: Int64s) -> Floats:
-    """Return s P(Bin(k, s) = theta - 1), the gain in survival probability from one more user, by k except the last."""
+    """Return s P(Bin(k, s) = theta - 1), the gain in survival probability from one more user, for every k but the last.
+    """
     k = holders[:-1].astype(np.float64)
     # Compute the logarithm of s P(Bin(k, s) = theta - 1) at the first k. Further values follow from the ratio of
     # consecutive values, (1 - s)(k + 1) / (k + 2 - theta).

@@ -208,7 +208,7 @@ def discovery_rate(holders: int, ballot: Ballot, rounds: int) -> float:
     # Compute the logarithm of the probability that the word survives a round, from the more accurate of the two
     # probabilities.
     each = math.log1p(-float(lost[0])) if lost[0] < 0.5 else math.log(float(survives[0]) or 5e-324)
-    # The draws of the rounds are independent, so their probabilities are multiplied.
+    # The draws of the rounds are independent, so the survival probabilities are multiplied.
     return math.exp(rounds * each) if survives[0] > 0 else 0.0
 
 

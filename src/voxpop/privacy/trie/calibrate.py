@@ -262,7 +262,8 @@ class _Search:
         return min(found, key=lambda each: each.holders)
 
     def largest(self, near: Ballot) -> _Found:
-        """Return a ballot with approximately the largest rate within the budget, by secants from a nearby rate."""
+        """Return a ballot with approximately the largest rate within the budget, found by secants from a nearby rate.
+        """
 
         def with_rate(log_odds: float) -> Ballot:
             return replace(near, rate=float(expit(min(log_odds, 6.0))))
@@ -293,7 +294,7 @@ class _Search:
 
 def _interpolated_holders(ballot: Ballot, rounds: int) -> float:
     """Return the number of users needed to discover a word with probability 0.9, interpolated between whole users."""
-    # The prefix must survive each of L rounds, so each round needs the probability p^(1 / L).
+    # The prefix must survive each of L rounds, so it must survive each round with probability p^(1 / L).
     wanted = TARGET ** (1 / rounds)
     reach = 64
     while survival(ballot, np.array([reach]))[0][0] < wanted:

@@ -200,7 +200,7 @@ class PolicyGaussian(_Descent):
     never increases the distance between two histograms.
 
     Attributes:
-        alpha: The distance from the threshold up to the cutoff, in sigma.
+        alpha: The distance from the threshold up to the cutoff, in multiples of sigma.
     """
 
     name = "policy-gaussian"
@@ -261,7 +261,7 @@ WEIGHTINGS: Final[dict[str, WeightingRule]] = {
 
 
 def is_proved(rule: object) -> bool:
-    """Return whether a weighting is an object of exactly one of the proved classes, and not of a derived class."""
+    """Return whether the class of a weighting is one of the proved classes. Derived classes do not count."""
     return type(rule) in {type(each) for each in WEIGHTINGS.values()}
 
 

@@ -106,7 +106,7 @@ class CappedDescent:
         """
         from voxpop.kernels.weigh import capped_descent
 
-        # Compute the cutoff of each state, rounded down but above 0. Decided items are in no set.
+        # Compute the cutoff of each state, rounded down but above 0. Decided items are in no bounded set.
         cutoffs = np.arange(-DROPPED, UNDECIDED, dtype=np.int64) * (self.setting.cutoff // STEPS)
         cutoffs[-1] = self.setting.cutoff
         capped_descent(histogram, items, starts, states, np.maximum(cutoffs, 1), self.setting.unit, given, listed)

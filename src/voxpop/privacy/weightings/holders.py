@@ -135,6 +135,6 @@ def share_table(limit: int, most: int) -> Int64s:
     # Shape (most + 1,), in units. The share is 1 up to the limit, and sqrt(limit / n) for larger n.
     shares = np.full(most + 1, UNIT, np.int64)
     beyond = np.arange(limit + 1, most + 1)
-    # The error of a double is below one unit, so subtracting one unit never leaves too large a share.
+    # The error of a double is below one unit, so the share is never too large after one unit is subtracted.
     shares[limit + 1 :] = np.floor(UNIT * np.sqrt(limit / beyond)).astype(np.int64) - 1
     return shares

@@ -30,10 +30,9 @@ class RuleSetting:
     Attributes:
         limit: The maximum number of items per user.
         norm: The norm that bounds a user's weights by 1, either 1 (Laplace noise) or 2 (Gaussian noise).
-        bits: The grid of weights. Weights are multiples of 2^-bits.
+        bits: The number of binary digits of weights after the point. Weights are multiples of 2^-bits.
         cutoff: The weight above which an item receives no more weight, in units of 2^-bits, or 0 if there is no cutoff.
-        bound: The largest change of the histogram by one user, 1, or more if users have individual
-            sensitivities.
+        bound: The largest change of the histogram by one user; 1, or more if users have individual sensitivities.
     """
 
     limit: int
@@ -99,7 +98,7 @@ class WeightingRule(ABC):
     def add_within(
         self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting, bounds: Int64s
     ) -> None:
-        """Add bounded sets in place. Each user moves the histogram by at most their bound, in steps of 2^-20."""
+        """Add bounded sets in place. Each user moves the histogram by at most their bound, given in steps of 2^-20."""
         raise InternalError(f"{self.name} weighting has no proof for users with unequal bounds")
 
     def bits(self, cutoff: float) -> int:
