@@ -206,9 +206,7 @@ def _token(token: str, *, marked: bool) -> str:
 
 
 def all_printable(grams: Iterable[Sequence[str]]) -> list[str]:
-    """Return the text of each gram, formatted by `printable`. If any gram has several tokens, the boundaries of all
-    tokens are visible.
-    """
+    """Format grams with `printable`. If any gram has several tokens, the boundaries of all tokens are visible."""
     every = list(grams)
     several = any(len(gram) > 1 for gram in every)
     return [printable(gram, marked=several) for gram in every]

@@ -1,7 +1,7 @@
 """The noise scale and the threshold for a budget.
 
-Every number is rounded in the direction of more privacy. The reported delta is computed afterwards from the rounded
-numbers that the mechanism uses.
+Every number is rounded in the direction that increases privacy. The reported delta is computed afterwards from the
+rounded numbers that the mechanism uses.
 """
 
 import math

@@ -87,9 +87,7 @@ def _delta(proof: Any, claim: Claim) -> float:
 
 
 def calibrated_rule(bounding: Bounding) -> CalibratedRule:
-    """Return the weighting of a pass and its setting. Together, they determine the sensitivity and the weights of novel
-    items.
-    """
+    """Return the weighting and setting of a pass, which determine the sensitivity and the weights of novel items."""
     named = [each for each in WEIGHTINGS.values() if (each.name, each.norm) == (bounding.name, bounding.norm)]
     _ensure(len(named) == 1)
     return CalibratedRule(named[0], _setting(bounding, sequential=named[0].sequential))
@@ -161,9 +159,7 @@ def score_of(rounds: Rounds) -> CumulativeScore:
 
 
 def spend_of(certificate: Certificate) -> Expense | None:
-    """Return the numbers for composition with other releases, rounded up, or None if the release composes only by
-    epsilon and delta.
-    """
+    """Return the numbers for composition, rounded up, or None if the release composes only by epsilon and delta."""
     proof, epsilon = certificate.proof, certificate.claim.epsilon
     if isinstance(proof, AdaptiveProof) and not proof.data_sets:
         novel, mu = pair_of(proof)

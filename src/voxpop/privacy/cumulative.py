@@ -79,8 +79,8 @@ class CumulativeScore:
 class Caps:
     """The largest weights that a user can give one item in a round, by the number of unreleased items in the pool.
 
-    A level applies to users with more items than the number of the previous level and at most the number of this level.
-    No level allows more than the level before it.
+    A level applies to users who have more items than the number of the previous level but at most the number of this
+    level. No level allows more than the level before it.
 
     Attributes:
         items: The largest number of items at each level, in increasing order. The last number is the size of the pool.

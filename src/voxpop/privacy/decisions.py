@@ -148,7 +148,7 @@ class Rule(Protocol):
         ...
 
     def exact(self, weight: int) -> Any:
-        """Return the probability in at least sixty digits.
+        """Return the probability with at least sixty digits.
 
         Args:
             weight: The weight in units of the grid.

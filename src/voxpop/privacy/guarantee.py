@@ -177,7 +177,7 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Guarantee":
-        """Return the guarantee from the dictionary of `to_dict`.
+        """Return the guarantee from a dictionary that `to_dict` returned.
 
         Args:
             values: The dictionary that `to_dict` returned.
@@ -321,8 +321,7 @@ def at_most(number: float) -> str:
 
 
 def factor(epsilon: float) -> str:
-    """Return e^epsilon, rounded up. From a million on, it is written with a power of ten, so that it is easy to read.
-    """
+    """Return e^epsilon, rounded up. From a million on, it is written with a power of ten."""
     grown = exp(min(epsilon, LARGEST_EXPONENT))
     if grown < 1e6:
         return at_most(grown)

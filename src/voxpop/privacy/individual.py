@@ -67,7 +67,7 @@ class Charge:
 
     @property
     def whole(self) -> int:
-        """The budget of a user at the beginning."""
+        """The budget of each user before the first pass."""
         return WHOLE
 
     @property
@@ -157,7 +157,7 @@ class IndividualFilter:
             share: The share of the cap.
 
         Returns:
-            A whole number of parts.
+            The number of parts, as an integer.
         """
         # share * 2^40 is exact in a double, so only `int` rounds, and it rounds down.
         return min(max(int(share * WHOLE), 1), WHOLE)

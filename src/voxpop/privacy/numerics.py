@@ -284,7 +284,7 @@ def draw_slack(pool: int, rounds: int) -> float:
     in some round.
 
     Args:
-        pool: The maximum number of items per user in the pool of the draws.
+        pool: The maximum number of items in the pool of one user.
         rounds: The number of rounds.
 
     Returns:

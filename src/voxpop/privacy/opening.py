@@ -16,9 +16,7 @@ class Opening(ABC):
         """Return a result that may leave the engine."""
 
     def restricted(self) -> "Opening":
-        """Return the same noise, restricted to its purpose, so that it may be sent to the machines that store the
-        weights.
-        """
+        """Return a copy that is restricted to its purpose and may be sent to the machines that store the weights."""
         raise InternalError("noise would be sent to another machine, but it cannot be restricted")
 
 

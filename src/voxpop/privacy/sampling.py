@@ -23,7 +23,7 @@ from voxpop.privacy.secret import Source
 #
 # The tail P(at least m) = exp(-offset - rate m) for m >= 1 describes a variable on 0, 1, 2, .... Uniform bits U, read
 # as a number in [0, 1), determine the largest m with a tail above U. Doubles determine almost all values. If doubles
-# could be wrong, the comparison is repeated in many digits. If two values are still possible after 128 bits, further
+# could be wrong, the comparison is repeated with many digits. If two values are still possible after 128 bits, further
 # bits are drawn. Therefore the distribution is exact, and not only within 2^-128 of the exact distribution. A delta of
 # 0 requires an exact distribution.
 
@@ -142,7 +142,7 @@ def _between(tail: Tail, value: int, bits: int) -> int | None:
     """
     context = _context(3 * bits)
     rate, offset = tail.exact(context)
-    # The place decreases in U, so the upper end of the interval has the smallest value.
+    # The place decreases as U increases, so the upper end of the interval has the smallest value.
     low = _place(context, rate, offset, value + 1, bits)
     slack = context.ldexp(1 + abs(low), -2 * bits + 64)
     first = max(int(context.ceil(low - slack)) - 1, 0)
@@ -300,7 +300,7 @@ def log_error(rate: float) -> float:
 # The rounded value of weight plus Gaussian noise is a function of the output of the exact Gaussian mechanism, so it has
 # no additional privacy cost. The rounded value is drawn by inverting the distribution at 128 uniform bits. Doubles
 # determine almost all values. If the noisy weight is too close to the border between two cells or far in a tail, it is
-# computed again in eighty digits.
+# computed again with eighty digits.
 
 BORDER = 2.0**-36
 """Doubles are not used within this distance of a border, relative to the size of the value in cells. Outside the tails,
@@ -336,8 +336,8 @@ def noisy_cells(weights: Int64s, sigma: float, unit: int, cell: int, draws: Uint
     values, size, ends = _in_doubles(weights, sigma, unit, cell, draws)
     # Shape (weights,), in cells. floor(x + 1/2) rounds to the nearest cell, and halves up.
     cells: Int64s = np.floor(values).astype(np.int64)
-    # Both conditions depend on the draw and the weight. They do not change the distribution, because the computation in
-    # eighty digits gives the same value wherever doubles are accurate.
+    # Both conditions depend on the draw and the weight. They do not change the distribution, because the computation
+    # with eighty digits gives the same value wherever doubles are accurate.
     doubtful = (np.abs(values - np.round(values)) <= BORDER * size) | (ends < TAIL)
     for index in np.flatnonzero(doubtful):
         with precise.ALONE:

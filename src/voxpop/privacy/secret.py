@@ -68,7 +68,7 @@ class Source(ABC):
             blocks = np.empty((stop - start, 2), dtype="<u8")
             blocks[:, 0] = first[start:stop]
             blocks[:, 1] = second if isinstance(second, int) else second[start:stop]
-            # The cipher requires additional space in the output, of one block minus one byte.
+            # The cipher requires additional space of one block minus one byte in the output.
             room = output[start * _BLOCK : stop * _BLOCK + _BLOCK - 1]
             encryptor.update_into(blocks.data.cast("B"), room.data)
         words: Uint64s = output[: len(first) * _BLOCK].view("<u8").reshape(-1, 2).astype(np.uint64, copy=False)
@@ -138,8 +138,7 @@ class Secret(Source):
 
     @classmethod
     def from_seed(cls, seed: int) -> "Secret":
-        """Return a secret that anyone with the seed can derive. Use it for tests and comparisons, never for a real
-        release.
+        """Return a secret that anyone with the seed can derive, for tests and comparisons, never for a real release.
 
         Args:
             seed: The seed, any integer.
@@ -163,7 +162,7 @@ class Secret(Source):
             seed: The seed of `from_seed`, or None.
 
         Returns:
-            The secret. Its attribute `private` is False if it can be derived again.
+            The secret. Its attribute `private` is False if it was derived from a seed.
         """
         return cls.fresh() if seed is None else cls.from_seed(seed)
 

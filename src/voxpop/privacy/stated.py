@@ -48,7 +48,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Stated):
         return value.to_dict()
     if isinstance(value, tuple):
-        # Caps contain thousands of numbers. A call for each of them would take too long.
+        # Caps contain thousands of numbers. A function call for each number would take too long.
         return [each if type(each) in (int, float) else _plain(each) for each in value]
     return str(value) if isinstance(value, Fraction) else value
 

@@ -97,7 +97,7 @@ def keys_delta(proof: KeysProof, claim: Claim, of_rounds: Callable[[Any, Claim],
     Proof: "Given the noisy numbers of users in classes, both collections run the same entry"
 
     Args:
-        proof: The numbers of keys with counts.
+        proof: The numbers of a release of keys with counts.
         claim: The claim of the whole release.
         of_rounds: A function that returns the delta of the certificate of rounds at the epsilon of a claim.
 
@@ -278,7 +278,7 @@ def noise_bound(noise: KeyNoise, probability: float) -> int:
 
 
 def noise_probabilities(noise: KeyNoise) -> Any:
-    """Return the probabilities of -j .. j in doubles."""
+    """Return the probabilities of the noise from -j to j, in doubles."""
     with precise.ALONE:
         scale = float(_scale_inside(noise))
     size = np.abs(np.arange(-noise.reach, noise.reach + 1))

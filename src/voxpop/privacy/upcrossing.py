@@ -207,7 +207,7 @@ class NightDecision:
 
 
 def from_level(levels: Int64s, level: int, night: int, before: Int64s) -> Int64s:
-    """Return the night on which each item first reached a level, or 0. `before` contains the earlier nights."""
+    """Return the night on which each item first reached a level, or 0. `before` is the previous result."""
     return np.where((before == 0) & (levels >= level), night, before)
 
 

@@ -47,8 +47,8 @@ class _Everything:
     """The subset that contains every pair of kept grams, because grams that are not on the list are dropped afterwards.
 
     Attributes:
-        need: int64 by kept gram, always 0.
-        estimates: int64 by kept gram, always 0.
+        need: int64 by kept gram, the minimum estimate of a partner, which is always 0.
+        estimates: int64 by kept gram, the estimate of the gram, which is always 0.
         single: Always False, because partners are grams.
     """
 
@@ -190,9 +190,7 @@ class PicksGate(Gate[PicksProof]):
 
 @final
 class KeysGate(Gate[KeysProof]):
-    """The gate of keys with counts, for the choice of an entry, the noisy number of each key, and the rest of the rows
-    (docs/privacy/keys.md).
-    """
+    """The gate of keys with counts, for the choice of an entry, noisy counts, and the rest (docs/privacy/keys.md)."""
 
     _proves = KeysProof
 
@@ -337,7 +335,7 @@ class KeysGate(Gate[KeysProof]):
 
     @proved("keys.md#the-rest")
     def rest(self, engine: Any, listed: Any, sets: int, unit: int) -> Int64s:
-        """Return the noisy sums of users' shares of rows with released keys and of other rows, two per set, in units.
+        """Return noisy sums of users' shares of rows with released keys and of other rows, two sums per set, in units.
 
         Proof: "one more user adds at most 1 to the two sums of each set"
 

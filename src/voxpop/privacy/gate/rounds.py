@@ -152,7 +152,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
     @proved("adaptive.md#several-data-sets")
     def open(self, engine: Any) -> None:
-        """Start with the private data of the data set.
+        """Start the release with the private data of the data set.
 
         Proof: "Each data set has separate rounds, draws, noise, pools and scores."
         """
@@ -335,7 +335,7 @@ class AdaptiveGate(Gate[AdaptiveProof]):
 
         Args:
             engine: The private data, which contain only candidates.
-            rounds: The rounds, without a first round. Their mu^2 must fit into their part of the cap.
+            rounds: The rounds, without a first round. Their mu^2 must be within the part of the cap for such rounds.
             candidates: All candidates, in parts.
             letters: A function that returns the bytes of a part, and the start of each text.
         """

@@ -40,7 +40,7 @@ class PathsGate(Gate[PathsProof]):
         self._spent = self._first = self._depth = 0
 
     def open(self, engine: Any, alphabet: tuple[str, ...], other: str | None = None) -> None:
-        """Start with one sequence per user over a public alphabet. `other` represents all other tokens."""
+        """Start the release with one sequence per user over a public alphabet. `other` represents all other tokens."""
         self._begin("open")
         if self.proof.alphabet not in (None, len(alphabet)):
             raise refused("symbols would be counted that the certificate does not contain")
@@ -186,7 +186,7 @@ class PathsGate(Gate[PathsProof]):
         histograms."
 
         Args:
-            rows: The row of the last gram that each new gram continues; empty for the root.
+            rows: The row of the gram in the last level that each new gram continues; empty for the root.
             symbols: The symbol that each new gram adds.
             parts: The part of the remaining epsilon on its path that each new gram spends.
         """

@@ -44,9 +44,7 @@ def later_after(proof: AdaptiveProof) -> Later:
 
 
 class Vote(Protocol):
-    """The candidates and the cutpoints of a vote. `privacy` must not import the only class with these properties,
-    `ThresholdVote`.
-    """
+    """The candidates and the cutpoints of a vote. `privacy` must not import the implementation, `ThresholdVote`."""
 
     @property
     def candidates(self) -> Numbered | None:
@@ -58,7 +56,7 @@ class Vote(Protocol):
 
 
 class Step(Protocol):
-    """A pass that a schedule proposes, with public fields. `privacy` must not import the only such class, `Pass`."""
+    """A pass that a schedule proposes, with public fields. `privacy` must not import the implementation, `Pass`."""
 
     @property
     def kind(self) -> str:
@@ -121,10 +119,10 @@ class LaterPasses:
         kept: int,
         note: Callable[[str, Mapping[str, Any]], None],
     ) -> None:
-        """Start with the released words.
+        """Start the later passes with the released words.
 
         Args:
-            later: The cap, and the users who are charged.
+            later: The cap on mu^2, and the users who are charged for each pass.
             secret: The source of all draws and noise.
             walk: The private state, which contains the words.
             kept: The number of grams in the private state.

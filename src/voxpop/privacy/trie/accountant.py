@@ -239,8 +239,8 @@ def _check_rounds(epsilon: float, rounds: int, words: str) -> None:
 #     the sum over k from a to b - 1 of f(k) (b - 1 - k) / (k + 2 - theta), divided by (b - 1 - a) / (a + 2 - theta).
 #
 # This sum has no cancellation. If the crossing is moved further out along the first step, the triangle still contains
-# the points. This absorbs the rounding. With triangles, the cost does not depend on s, and the loss is negligible,
-# because the triangles are flat.
+# the points. This change absorbs the rounding errors. With triangles, the cost does not depend on s, and the loss is
+# negligible, because the triangles are flat.
 
 _NEGLIGIBLE = 1e-16  # numbers of users are skipped if q or 1 - p is smaller; PER_ROUND covers the error
 SPACING = 0.02  # a triangle spans about this share of k
@@ -360,8 +360,7 @@ def _spread(holders: Int64s, spacing: float) -> Int64s:
 
 
 def _steps(rate: float, theta: int, holders: Int64s) -> Floats:
-    """Return s P(Bin(k, s) = theta - 1), the gain in survival probability from one more user, for every k but the last.
-    """
+    """Return s P(Bin(k, s) = theta - 1), the gain in survival probability per further user, for all k but the last."""
     k = holders[:-1].astype(np.float64)
     # Compute the logarithm of s P(Bin(k, s) = theta - 1) at the first k. Further values follow from the ratio of
     # consecutive values, (1 - s)(k + 1) / (k + 2 - theta).

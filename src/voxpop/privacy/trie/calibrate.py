@@ -262,8 +262,7 @@ class _Search:
         return min(found, key=lambda each: each.holders)
 
     def largest(self, near: Ballot) -> _Found:
-        """Return a ballot with approximately the largest rate within the budget, found by secants from a nearby rate.
-        """
+        """Return a ballot with approximately the largest rate within the budget, using secants from a nearby rate."""
 
         def with_rate(log_odds: float) -> Ballot:
             return replace(near, rate=float(expit(min(log_odds, 6.0))))

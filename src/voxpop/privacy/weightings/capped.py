@@ -101,7 +101,7 @@ class CappedDescent:
             items: int32, the items of all users.
             starts: int64 (users + 1), the first position of each user's items.
             states: uint8 (ids), the state of each item; see `ScoreStep`.
-            given: int64 (users), the maximum weights that `given` returned.
+            given: int64 (users), the maximum weights, as returned by the method `given`.
             listed: uint8 (ids), nonzero for items of a public list; empty if there is no list.
         """
         from voxpop.kernels.weigh import capped_descent
