@@ -213,7 +213,7 @@ def _check_calibration(novelty: UniqueItems, noise: str, sensitivity: float) -> 
         )
     if not 0 < sensitivity < math.inf:
         raise BudgetError(f"`sensitivity` must be finite and more than 0, got {sensitivity}.")
-    # The norm of a full set of items with the smallest weight must not exceed the sensitivity.
+    # The norm of `limit` items that all have the smallest weight must not exceed the sensitivity.
     total = novelty.least * novelty.limit ** (1 / novelty.norm)
     if total > sensitivity * (1 + 1e-12):
         raise BudgetError(

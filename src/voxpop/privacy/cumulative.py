@@ -357,7 +357,7 @@ class _Grid:
 
     @proved("adaptive.md#what-integers-and-doubles-change")
     def _risen(self, number: int, first: int, last: int) -> Floats:
-        """Return the mean probability of reaching a level of a cell, by cell (`first` to `last`) and by point.
+        """Return the mean probability of reaching a level of a cell, by cell (from `first` to `last`) and by point.
 
         Proof: "Straight lines are integrated in closed form, and sums have no negative terms."
         """

@@ -202,9 +202,9 @@ class Guarantee:
     def to_dp_event(self) -> Any:
         """Return the release as a dp-accounting event, for composition with releases of other software.
 
-        A Gaussian release becomes the two events that correspond to its `spend`, and a release with delta 0 becomes
-        Laplace noise. In every composition, these events cost at least as much as the release itself, for every epsilon
-        up to 20. This method requires dp-accounting.
+        A Gaussian release becomes the events that correspond to its `spend`, and a release with delta 0 becomes Laplace
+        noise. In every composition, these events cost at least as much as the release itself, for every epsilon up to
+        20. This method requires dp-accounting.
 
         Returns:
             A `dp_accounting.DpEvent`, for neighbouring data sets that differ by one user added or removed.
@@ -239,9 +239,9 @@ def odds_after(epsilon: float, delta: float, before: float) -> float:
     """Return the largest probability, after a release, that a particular person took part.
 
     This bound is valid for every conclusion that a release suggests with a probability of at least 100 delta if the
-    person took part. Let this probability be d. If the person did not take part, the probability is at least (d -
-    delta) / e^epsilon, which is at least 0.99 d / e^epsilon, and the bound follows from Bayes' rule. If delta is 0, the
-    bound is valid for every conclusion.
+    person took part. Let d be the probability of the conclusion in this case. If the person did not take part, this
+    probability is at least (d - delta) / e^epsilon, which is at least 0.99 d / e^epsilon, and the bound follows from
+    Bayes' rule. If delta is 0, the bound is valid for every conclusion.
 
     Args:
         epsilon: The epsilon of the guarantee.
@@ -332,7 +332,7 @@ def factor(epsilon: float) -> str:
 def percent_at_most(share: float) -> str:
     """Return an upper bound on a share in percent, rounded up to a tenth, or with more nines if it is close to 100 %.
 
-    The result is "100 %" only if the bound excludes no probability.
+    The result is "100 %" only if `share` is at least 1.
     """
     exact = Context(prec=40, rounding=ROUND_CEILING).create_decimal_from_float(100 * share)
     for digits in range(1, NINES):

@@ -236,10 +236,10 @@ def walk_slack(epsilon: float, passes: int) -> float:
     Proof: "A mechanism with several passes or rounds charges 2^-74 in total variation for each of them"
 
     A pass is a vote with the measurement before it. In each pass, the distribution of a release is within 2^-74 of the
-    exact distribution in total variation. This covers up to 2^31 candidates, each compared with fewer than 2^7
-    cutpoints, and measured cells (2^-128 for each cutpoint, and for each cell that is not almost impossible, with fewer
-    than 2^20 such cells). It also covers the gaps between unsupported candidates (2^-128 for each of up to 2^46
-    candidates, and for 88 times as many positions beyond them).
+    exact distribution in total variation. This distance covers up to 2^31 candidates, and measured weights. A candidate
+    costs 2^-128 for each of fewer than 2^7 cutpoints, and a measured weight costs 2^-128 for each of fewer than 2^20
+    cells that are not almost impossible. The distance also covers the gaps between unsupported candidates (2^-128 for
+    each of up to 2^46 candidates, and for 88 times as many positions beyond them).
 
     Args:
         epsilon: The epsilon of the guarantee.

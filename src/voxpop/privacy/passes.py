@@ -192,7 +192,7 @@ class Later(Stated):
         passes: The maximum number of votes, or the number of passes of all parts.
         joining: The mu^2 of rounds over public candidates.
         counting: The mu^2 of counts.
-        cover: The noisy sums of shares, or None if they are not released.
+        cover: The noisy sums of shares, if they are released.
     """
 
     square: float
@@ -231,7 +231,7 @@ class AdaptiveProof(Stated):
         rounds: The rounds. If there is a choice, these are the chosen rounds; None before the release.
         later: The later releases, if there are any.
         slack: The slack of one data set, without later releases.
-        known: The public list of all rounds, or None if there is no list.
+        known: The public list of all rounds, if there is one.
     """
 
     data_sets: tuple[str, ...]
@@ -296,7 +296,7 @@ class CountsProof(Stated):
         classes_sigma: The standard deviation of the noise on the number of users in a class, or 0 if there is no
             choice.
         chosen: After a release, the index in the menu of the counts that were released.
-        known: The public list of items that are also counted, or None if there is no list.
+        known: The public list of items that are also counted, if there is one.
     """
 
     menu: tuple[Counted, ...]
@@ -387,7 +387,7 @@ class NightsProof(Stated):
         cutoffs: The weight, in grid units, above which items get no more weight, by night.
         factors: The factor by which a noisy weight, in cells, enters the score, by night.
         thresholds: The score at which an item is released, by night. An item of a public list has levels instead.
-        known: The levels that decide about items of a public list, or None if there is no list.
+        known: The levels that decide about items of a public list, if there is one.
     """
 
     square: float

@@ -48,7 +48,7 @@ class _Everything:
 
     Attributes:
         need: int64 by kept gram, the minimum estimate of a partner, which is always 0.
-        estimates: int64 by kept gram, the estimate of the gram, which is always 0.
+        estimates: int64 by kept gram, the estimate of the gram as a partner, which is always 0.
         single: Always False, because partners are grams.
     """
 

@@ -60,7 +60,7 @@ class Step(Protocol):
 
     @property
     def kind(self) -> str:
-        """The kind of the pass, such as "second chance"."""
+        """The kind of the pass, such as "measurement"."""
 
     @property
     def name(self) -> str:
@@ -186,7 +186,7 @@ class LaterPasses:
         sensitivity = calibrated_rule(bounding).sensitivity
         if not 0.0 < step.sigma < inf or step.cell < 1:
             raise refused("a pass would run without noise")
-        # (S / sigma)^2 with the sensitivity S on the grid of the pass.
+        # This is (S / sigma)^2 with the sensitivity S on the grid of the pass.
         square = (Fraction(sensitivity) / Fraction(step.sigma)) ** 2
         if self._later.charged == "everybody":
             if step.charge is not None or bounding.bound != 1 or square > self._left:
