@@ -18,7 +18,7 @@ _DELTA = (
     "Use a hundredth of one over the expected number of users or less, such as 1e-7; do not compute it from the data"
 )
 SUSPECT_DELTA = 1e-3
-"""With a larger delta, no user in a table of a thousand users is protected."""
+"""A larger delta causes a warning, because it permits the release of all data of one user in a thousand."""
 
 
 @dataclass(frozen=True, slots=True)

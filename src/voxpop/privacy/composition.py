@@ -210,8 +210,8 @@ def covers_guarantees(budget: Budget, guarantees: Sequence[Guarantee]) -> bool:
 
 
 LOOSE: Final = 4.0
-"""If the delta of a spend at the stated epsilon exceeds the stated delta by more than this factor, the spend is looser
-than the stated pair. An example is the spend of a ranking, because a ranking is not a Gaussian mechanism.
+"""A spend is loose if its delta, at the epsilon of its guarantee, exceeds the delta of the guarantee by more than this
+factor. An example is the spend of a ranking, because a ranking is not a Gaussian mechanism.
 """
 
 

@@ -248,7 +248,7 @@ class UniqueItems:
 
 Noise = Literal["gaussian", "laplace"]
 NORMS: Final = {"laplace": 1, "gaussian": 2}
-"""The norm that must bound the weights of a user, by the kind of noise."""
+"""The norm in which the weights of a user must be bounded, by the kind of noise."""
 _SINGLE = 1024  # up to this number of novel items, each number is evaluated separately
 _RATIO = 1.005  # larger numbers form cells, which use their largest number of items and the weight for their smallest
 

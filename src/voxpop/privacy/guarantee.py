@@ -228,7 +228,7 @@ LARGE_EPSILON = 4.0
 HARDLY_ANY = 10.0
 LARGE_DELTA = 1e-5
 FAR_BELOW = 0.01
-"""Delta counts as far below one over the number of people if it is at most this fraction of it."""
+"""Delta is considered to be far below 1 / n for n people if it is at most this fraction of 1 / n."""
 LARGEST_EXPONENT = 700.0
 SUPPORT = 100.0
 """The odds apply only to conclusions that a release suggests with a probability of at least this multiple of delta."""

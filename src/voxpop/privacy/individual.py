@@ -41,7 +41,7 @@ BOUND_STEPS = 2**20
 """Bounds are multiples of 1 / BOUND_STEPS, rounded down."""
 MOST_BOUND = 4
 """The maximum ratio of a user's effect on the weights to the effect of a user with bound 1. The charge for rounding
-depends on it.
+depends on this ratio.
 """
 
 

@@ -26,7 +26,7 @@ FEW_KEYS: Final = 2
 """The maximum number of keys with which a user takes part in the selection of keys."""
 PART_BITS: Final = 31
 """A weight is n1 2^31 + n2, so it contains both numbers of a key. No machine has 2^31 users. Weights are sums over
-machines and are at most 2^61.
+machines and must be below 2^61.
 """
 PART_WEIGHTS: Final = (0, 1 << PART_BITS, 1, 0)
 """The weight that a user adds to each key, by the user's number of keys. The last entry applies to all users with three

@@ -229,7 +229,7 @@ def doubled_steps(first: Int64s, lengths: Int64s, max_length: int, steps: int) -
 
 
 PROFILE_NODES = 1 << 31
-"""The noise of the statistics of users is drawn with node numbers from this number on. No tree has such nodes."""
+"""The noise of the statistics of users is drawn with node numbers that start at this number. No tree has such nodes."""
 _PATHS_AT_ONCE = 1 << 21
 """The number of bins in one draw of noise."""
 NOISE_PURPOSES = ("sequences/noise", "sequences/noise/more 1", "sequences/noise/more 2")

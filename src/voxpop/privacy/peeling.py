@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 _ROUNDING: Final = 1 + 1e-9
 """An upper bound on the relative error of bounds in doubles."""
 _LARGEST_EPSILON: Final = 700.0
-"""The largest epsilon. It allows no delta below 1, and for larger values e^epsilon exceeds the range of doubles."""
+"""The largest epsilon. At this epsilon, no delta below 1 is possible, and for larger values e^epsilon exceeds the range
+of doubles.
+"""
 MOST_RATE: Final = 1e6
 """A rate above the rates of all budgets."""
 HALVINGS: Final = 100

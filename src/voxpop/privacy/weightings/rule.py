@@ -63,7 +63,7 @@ class WeightingRule(ABC):
     noise: Noise
     """The kind of noise."""
     alpha: float | None = None
-    """The distance from the threshold up to the cutoff, in scales of the noise, or None without a cutoff."""
+    """The distance from the threshold up to the cutoff, in noise scales, or None if there is no cutoff."""
     sequential: ClassVar[bool] = False
     """Whether a user's shares depend on the weights from earlier users."""
     sound_norms: ClassVar[tuple[int, ...]]
