@@ -262,7 +262,7 @@ class KeysGate(Gate[KeysProof]):
     def few(self, engine: Any) -> tuple[Any, Int64s]:
         """Return the keys released by the counts of users with one or two keys, in byte order, and their noisy counts.
 
-        Proof: "only users of one and of two keys"
+        Proof: "only users with one or two keys"
         """
         self._begin("few", "choose")
         parts = self._parts_of("keys")
