@@ -50,7 +50,7 @@ class MemoryTreeWalk:
     def count_lengths(self, first: Int64s) -> tuple[Int64s, Int64s]:
         """Return the length classes that occur, and the number of sequences in each class.
 
-        Proof: "The sequence is in one class of length, because all classes up to L are released."
+        Proof: "The sequence is in one length class, because all classes up to L are released."
         """
         return np.unique(np.searchsorted(first, np.diff(self._starts) - 1, side="right") - 1, return_counts=True)
 
