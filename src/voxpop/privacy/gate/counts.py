@@ -325,7 +325,7 @@ class KeysGate(Gate[KeysProof]):
     def rounds(self) -> AdaptiveGate:
         """Return the gate of rounds and counts, if they were chosen.
 
-        Proof: "Given the classes, rounds and counts have, for every epsilon' > 0, at most the delta"
+        Proof: "Given the classes, rounds and counts have, for every epsilon' > 0, a delta of at most"
         """
         self._begin("rounds", "choose")
         if self._inner is None or self.proof.chosen != self._first_of_rounds:
