@@ -221,8 +221,8 @@ def _halves_of(values: tuple[int, ...]) -> tuple[Uint64s, Uint64s]:
 def key_levels(noise: KeyNoise, users: Int64s, draws: Uint64s) -> Int64s:
     """Return y - j + 1 for released keys and 0 for all other keys.
 
-    Proof: "One draw of 128 bits determines z and the coin. A key with n users is released if the draw is below P(z > j -
-    n) + coin p(j - n)."
+    Proof: "One draw of 128 bits determines z and the coin. A key with n users is released if the draw is below P(z >
+    j - n) + coin p(j - n)."
 
     Args:
         noise: The noise of one key.
