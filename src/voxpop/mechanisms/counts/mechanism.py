@@ -20,13 +20,13 @@ class CountsMechanism:
 
     The grams were released, so they are public. Each count receives Gaussian noise, including the counts of grams
     without users. A user who has at most `counted_in_full` released grams of a length counts as one user for each gram.
-    If a user has a larger number n of grams, the user counts as sqrt(counted_in_full / n) of a user for each gram.
-    Therefore the contribution of a user may be too small, but it is never too large. The proof is in
+    A user with n grams of a length, more than `counted_in_full`, counts as sqrt(counted_in_full / n) of a user for each
+    gram. Therefore a user's contribution can be too small, but is never too large. The proof is in
     docs/privacy/counts.md.
 
     Attributes:
-        counted_in_full: The maximum number of released words per user at full weight. The limit is halved for each
-            further length, and the noise increases with the square root of the sum of the limits of all lengths. By
+        counted_in_full: The maximum number of released words per user at full weight. The limit is halved with each
+            additional token, and the noise increases with the square root of the sum of the limits of all lengths. By
             default, the limit with the smallest mean error is chosen privately.
         known: Public items that are counted even if they were not released; see `Items` for the format. With None, only
             released grams are counted.
@@ -77,12 +77,12 @@ class CountsMechanism:
         return self.plan_within(None, budget, release)
 
     def plan_within(self, square: float | None, budget: Budget, release: "Release") -> "CountsPlan":
-        """Compute the noise for counts that spend a part of the mu^2 of another release.
+        """Compute the noise for counts that spend part of the mu^2 of another release.
 
-        The guarantee of that other release covers the counts.
+        The guarantee of that release also covers the counts.
 
         Args:
-            square: The part of mu^2, or None if the counts have a separate budget.
+            square: The mu^2 that the counts spend, or None if the counts have a separate budget.
             budget: The budget of the whole release.
             release: The release with the grams to count.
         """
@@ -91,12 +91,13 @@ class CountsMechanism:
 
         sizes = sizes_of(release)
         if self.known_items is not None:
-            # Listed items may also be released, so this is only an upper bound. It requires only the size of the list.
+            # Some listed items may already be released, so this sum is only an upper bound. It requires only the size
+            # of the list.
             sizes = [sum(sizes[:1]) + self.known_items.size, *sizes[1:]]
         return plan_counts(self, self.menu(sizes), budget, release, square)
 
     def menu(self, sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-        """Return the limits of each length, which are at most the number of grams.
+        """Return the possible limits for each length, which are at most the number of grams of that length.
 
         The result has several entries if the limit is chosen privately.
 
@@ -124,7 +125,7 @@ class TopMechanism:
     grams with the highest noisy numbers are released in order. This is the exponential mechanism, applied once per pick
     ("peeling"). Each user counts in full for any number of grams, so there is no limit to choose. The noise increases
     with the square root of k. If k is at most about twice the limit of `CountsMechanism`, a ranking has less noise than
-    counts have. However, a ranking does not release the counts themselves. The proof is in docs/privacy/top.md.
+    counts. However, a ranking does not release the counts themselves. The proof is in docs/privacy/top.md.
 
     Attributes:
         k: The number of grams to rank.
@@ -144,7 +145,7 @@ class TopMechanism:
     k: int = 10
 
     def __post_init__(self) -> None:
-        """Check the number."""
+        """Check that k is in range."""
         check_whole("k", self.k, MOST_PLACES, "the number of grams in the ranking")
 
     def plan(self, budget: Budget, release: "Release") -> "TopPlan":

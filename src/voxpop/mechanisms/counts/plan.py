@@ -1,4 +1,4 @@
-"""Plans of counts and rankings. Their noise follows from a budget and a release, without private data."""
+"""Plans of counts and rankings, which compute the noise from a budget and a release, without private data."""
 
 from dataclasses import dataclass
 from math import nextafter, sqrt
@@ -37,12 +37,12 @@ class CountsConfiguration(Configured, Protocol):
 class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     """The plan of `CountsMechanism`, with every number of the run, computed before any private data is read.
 
-    If the limit is chosen privately, the numbers before the release are the numbers of the largest limit, because it
-    has the largest noise.
+    If the limit is chosen privately, a plan without a release contains the numbers of the largest limit, which has the
+    most noise.
 
     Attributes:
         grams: The release with the grams to count.
-        proof: The possible limits with their noise, and the noise of the choice.
+        proof: The possible limits with their noise scales, and the noise scale of the private choice.
         ran: The index of the limit that the release used; None before the release.
     """
 
@@ -69,8 +69,9 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     @property
     def sensitivity(self) -> float:
         """The l2 sensitivity of all counts together."""
-        # For each length, a user adds at most 1 to each of `limit` grams, or sqrt(limit / n) to each of n grams.
-        # Therefore the l2 norm is at most the square root of the sum of limits (docs/privacy/counts.md).
+        # At each length, a user adds at most 1 to each of `limit` grams, or sqrt(limit / n) to each of n grams.
+        # Therefore the l2 norm over all lengths is at most the square root of the sum of the limits
+        # (docs/privacy/counts.md).
         return root_above(max(1, sum(self.limits)))
 
     @property
@@ -82,7 +83,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
         return self.proof
 
     def _prepared(self, data: "Corpus") -> "DataAndGrams":
-        """Return the data and the grams to count. Raise an error if the list does not fit the release."""
+        """Return the data and the grams to count. Raise an error if the public list does not match the release."""
         return to_count(self, data)
 
     def _run(self, data: "DataAndGrams", seed: int | None) -> "Counts":
@@ -100,7 +101,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
         }
 
     def _choice(self) -> list[dict[str, Any]]:
-        """Return the row of the choice of the limit; empty without a choice."""
+        """Return a row for the private choice of the limit, or an empty list without a choice."""
         proof = self.proof
         if not proof.classes_sigma:
             return []
@@ -129,16 +130,16 @@ def plan_counts(
         menu: The possible limits.
         budget: The budget of the counts, or of the release that includes them.
         release: The release with the grams to count.
-        square: The mu^2 that the counts may spend; None for the whole budget.
+        square: The mu^2 that the counts may spend, or None if they spend the whole budget.
     """
     slack = _slack(budget, len(menu[0]), len(menu) - 1)
     check_slack("counts need", budget, slack)
-    # This is the exact Gaussian mechanism (Balle and Wang, 2018) for all lengths together.
+    # The counts of all lengths together are one exact Gaussian mechanism (Balle and Wang, 2018).
     exact = nextafter(budget.delta - slack, 0.0)
     sensitivities = [root_above(max(1, sum(limits))) for limits in menu]
 
     def noise(sensitivity: float) -> float:
-        """Return the smallest standard deviation for all counts together."""
+        """Return the smallest noise scale that covers all counts together."""
         if square is None:
             return sigma(budget.epsilon, exact, sensitivity)
         return sensitivity * (1 + 2.0**-40) / sqrt(square)
@@ -153,7 +154,8 @@ def plan_counts(
         histogram = whole / sqrt(SHARE_OF_LIMIT)
     known = None if counts.known_items is None else counts.known_items.listed
     proof = CountsProof(tuple(map(Counted, menu, sigmas)), histogram, known=known)
-    # Compare the most expensive limit, in the same eighty-digit arithmetic that confirmed sigma.
+    # Compare the cost of the most expensive limit with `square`, in the same eighty-digit arithmetic that confirmed
+    # sigma.
     if square is not None and counts_square(proof) > precise.number(square):
         raise InternalError("counts would run with less noise than was charged for")
     return certified(CountsPlan(counts, budget, release, proof))
@@ -180,7 +182,7 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
 
     @property
     def error(self) -> float:
-        """The standard deviation of the noise on the numbers of users that determine the order."""
+        """The standard deviation of the noise on the numbers of users, which determine the order."""
         return gumbel_spread(self.proof.rate)
 
     def _proof(self) -> PicksProof:
@@ -189,11 +191,11 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
     def behind(self, probability: float = USUAL) -> float:
         """Return an error bound for the order of the ranking, in users.
 
-        With the given probability, no gram that is ranked lower, or not ranked at all, has more users than a gram in
-        the ranking by this number or more.
+        With the given probability, no gram that is ranked lower or not ranked exceeds a gram in the ranking by this
+        number of users or more.
 
         Args:
-            probability: The probability of the bound, strictly between 0 and 1.
+            probability: The probability that the bound is correct, strictly between 0 and 1.
 
         Raises:
             InputError: If the probability is out of range.
@@ -217,7 +219,7 @@ class TopPlan(Planned[Configured, "Corpus", "Top"]):
 
 
 def plan_top(top: Configured, k: int, budget: Budget, release: "Release") -> TopPlan:
-    """Compute the noise for a number of places; see `TopMechanism.plan`."""
+    """Compute the noise for a ranking of k grams; see `TopMechanism.plan`."""
     picks, candidates = min(k, len(release)), max(1, len(release))
     # The candidates are all released grams, including grams without users, because released grams are public.
     rate = largest_rate(budget, max(1, picks), candidates)

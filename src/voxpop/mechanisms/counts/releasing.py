@@ -31,7 +31,7 @@ _Gram = tuple[str, ...]
 
 
 def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
-    """Yield the grams of each length from 1 on, including the parts that a walk must visit to reach longer grams.
+    """Yield the grams of each length from 1 on, including the parts through which a walk reaches longer grams.
 
     Args:
         release: The release with the listed grams.
@@ -91,7 +91,7 @@ def to_count(plan: "CountsPlan", data: Corpus) -> DataAndGrams:
 
 
 class _Counted(NamedTuple):
-    """The index of the chosen limit, and the noisy numbers of users of the grams of each counted length."""
+    """The index of the chosen limit, and the noisy numbers of users of the grams, one array for each counted length."""
 
     ran: int | None = None
     users: tuple[Int64s, ...] = ()
@@ -109,7 +109,7 @@ def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> 
     gate.open(engine, lists)
 
     def choose(gate: "CountsGate") -> int:
-        # If the mean included listed words without users, it would hide the error of released words.
+        # If the mean error included listed words without users, the error of released words would seem smaller.
         released = sum(sizes_of(plan.grams)[:1]) or words
         place = chosen_limit(plan, released, gate.classes(edges).tolist())
         gate.choose(place)
@@ -131,13 +131,14 @@ def release_counts(plan: "CountsPlan", data: DataAndGrams, seed: int | None) -> 
 def chosen_limit(plan: "CountsPlan", words: int, counts: list[int]) -> int:
     """Return the index of the limit with the smallest mean error, estimated from a noisy histogram of users.
 
-    The number of released words of a user determines the class (docs/privacy/counts.md, "The choice of the limit").
+    A user's class is determined by the user's number of released words (docs/privacy/counts.md, "The choice of the
+    limit").
     """
     kept = [users if users >= CERTAIN_SIGMAS * plan.proof.classes_sigma else 0 for users in counts]
 
     def error(place: int) -> float:
         limit = plan.proof.menu[place].limits[0]
-        # This is the mean absolute noise, plus the bias from users above the limit, averaged over all words.
+        # The error is the mean absolute noise plus the bias from users above the limit, averaged over all words.
         lost: float = sum(
             users * held * (1 - sqrt(min(limit, held) / held)) for users, held in zip(kept, TYPICAL_SIZES, strict=False)
         )
@@ -164,11 +165,11 @@ def _engine_of(data: Corpus, release: "Release") -> tuple[Engine, int]:
 
 
 def _with_known(release: "Release", known: KnownItems) -> "Release":
-    """Return a release that also contains the items of a public list, for counts of both.
+    """Return a release that also contains the items of a public list, so that both are counted.
 
     Args:
         release: The release, which keeps its plan and guarantee.
-        known: The list.
+        known: The public list.
 
     Raises:
         InputError: If the items of the list are unknown, if their columns or types do not match the release, or if

@@ -1,4 +1,4 @@
-"""Heavy hitters (TrieHH), which finds frequent words while the words of each user remain on the user's device.
+"""Heavy hitters (TrieHH), a mechanism that finds frequent words while each user's words remain on the user's device.
 
 The accountant is exact.
 """

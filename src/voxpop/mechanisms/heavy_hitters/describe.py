@@ -29,7 +29,7 @@ def describe(plan: Mapping[str, Any], guarantee: str = "") -> str:
             *filter(None, ["; ".join(filter(None, [guarantee, theorem]))]),
             f"a user votes once for {whose}{times}",
             *([_listed(plan["exclude"])] if "exclude" in plan else []),
-            # Otherwise there is no guarantee for such a person.
+            # If delta reaches 1, there is no guarantee for such a person.
             *([f"a person who counts as two users, such as one on two nodes, has {held}"] if twice < 1.0 else []),
             "",
             *_rounds(plan).lines(),

@@ -63,7 +63,7 @@ class PublicList:
     Attributes:
         size: The number of distinct entries.
         fingerprint: The SHA-256 digest of the entries in canonical order.
-        words: The entries; None for the list of a saved plan, which contains only the size and the fingerprint.
+        words: The entries, or None for the list of a saved plan, which contains only the size and the fingerprint.
     """
 
     size: int
@@ -92,11 +92,11 @@ class PublicList:
         return {"size": self.size, "fingerprint": self.fingerprint}
 
     def normalised(self, corpus: "LocalCorpus") -> list[tuple[str, ...]]:
-        """Return the tokens of every entry, which the tokenizer of the data determines.
+        """Return the tokens of every entry, split by the tokenizer of the data.
 
         Entries that are lists of tokens are unchanged. Strings are also unchanged if the data are items, or if the
-        tokenizer is a callable, because a callable has no name. If the data are lists of tokens, strings are split at
-        spaces.
+        tokenizer is a callable, because the data do not record callables. If the data are lists of tokens, strings are
+        split at spaces.
 
         Raises:
             InputError: The list belongs to a saved plan, so its words are unknown.

@@ -47,8 +47,8 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
         unit: The number of symbols that each round adds to a prefix, 1 to 4. With longer units there are fewer rounds,
             so a word needs fewer users, but each round has more sums. "auto" selects the longest units that secure
             aggregation can handle. These units are four characters in the first round and two in each later round, two
-            bytes in the first round and one in each later round, or one token in every round. A plan lists the cost of
-            each unit.
+            bytes in the first round and one in each later round, or one token in every round. The method `sums` of a
+            plan returns the number of sums.
         exclude: Public words that no user votes for, such as a dictionary or the words of an earlier release. Give an
             iterable of strings, a release, or the path of a text file with one word per line. The tokenizer of the
             data normalises the words. Each user then votes for the most frequent of their other words. The list must
@@ -99,7 +99,7 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
 
     @property
     def rounds(self) -> int:
-        """The number of rounds that the longest word needs."""
+        """The number of rounds that a word of the maximum length needs."""
         first, unit = self.units
         # This is 1 + ceil((L - first) / unit).
         return 1 + max(0, -(-(self.max_length - first) // unit))

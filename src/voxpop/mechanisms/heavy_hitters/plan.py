@@ -56,9 +56,9 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     """A plan of heavy hitters, which `HeavyHitters.plan` computes before any data is read.
 
     Attributes:
-        rules: The public rules of client and server.
-        aggregation: The aggregation in a federation, "open" or "secure". In a federation, the guarantee lists the sums
-            that the server sees, and the plan contains the assumptions.
+        rules: The public rules that the clients and the server follow.
+        aggregation: The aggregation in a federation, "open" or "secure". In a federation, the guarantee describes the
+            sums that the server sees, and the plan contains the assumptions about the server and the nodes.
 
     Example:
         >>> import voxpop as vp
@@ -84,11 +84,11 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         """Return the guarantee for a person who counts as several users, such as a person with data on several nodes.
 
         Args:
-            users: The number of users, who may have different words.
+            users: The number of users that the person counts as. These users can have different words.
 
         Returns:
-            Epsilon, multiplied by the number of users, and delta, computed from the chain of neighbours between the two
-            data sets.
+            A budget with epsilon multiplied by the number of users, and with the delta that follows from the chain of
+            neighbours between the two data sets.
 
         Raises:
             BudgetError: The delta would be 1 or more, so there would be no guarantee.
@@ -106,12 +106,12 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
 
     @property
     def sampling_rate(self) -> float:
-        """The probability that a user is sampled, per round."""
+        """The probability that a user is sampled in a round."""
         return self.rules.ballot.rate
 
     @property
     def theta(self) -> int:
-        """The threshold, which is the minimum number of votes for a prefix to grow."""
+        """The threshold, which is the minimum number of votes that a prefix needs to grow."""
         return self.rules.ballot.theta
 
     @property
@@ -129,7 +129,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
         """Return the number of sums that secure aggregation computes per round.
 
         Args:
-            symbols: The number of symbols of the public alphabet.
+            symbols: The number of symbols in the public alphabet.
 
         Returns:
             The number of sums in the first round, and the number of sums in a later round for each prefix that may
@@ -150,7 +150,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int:
         # The worst case is a word of the maximum length that shares no prefix with other words and needs every round.
-        # Its probability is P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
+        # It is found with probability P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
         return voters_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":
@@ -193,7 +193,8 @@ def certified_plan(mechanism: Configured, rules: Rules, budget: Budget) -> Hitte
     Raises:
         BudgetError: The ballot exceeds the budget.
     """
-    # The exact accountant computes delta from the received numbers, so no claim of the server needs to be trusted.
+    # The exact accountant computes delta from the received numbers, so the node does not rely on any claim of the
+    # server.
     delta = trie_delta(budget.epsilon, rules.ballot, rules.rounds)
     if delta > budget.delta:
         raise BudgetError(

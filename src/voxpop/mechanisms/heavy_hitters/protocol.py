@@ -2,10 +2,10 @@
 
 The end mark of a word counts as a symbol, because it distinguishes a word from a prefix of a longer word.
 
-The votes of all users of a corpus are drawn in arrays (`tests/naive/protocol.py` contains a reference implementation).
-A release on one machine and a node of a federation use the same votes. Words are numbered in the order of their
-symbols, so words with a common prefix are adjacent and form a run. A run of words with the same first n symbols begins
-at a word that shares fewer than n leading symbols with the preceding word.
+Array operations draw the votes of all users of a corpus together (`tests/naive/protocol.py` contains a reference
+implementation). A release on one machine and a node of a federation use the same code. Words are numbered in the order
+of their symbols, so words with a common prefix are adjacent and form a run. A run of words with the same first n
+symbols begins at a word that shares fewer than n leading symbols with the preceding word.
 """
 
 from collections import Counter
@@ -76,7 +76,7 @@ class Trie:
     """The prefixes that received enough votes, grouped by round.
 
     Attributes:
-        levels: The prefixes of each completed round. Before the first round, only the root may grow.
+        levels: The prefixes that each completed round added. Before the first round, only the root can grow.
     """
 
     levels: tuple[frozenset[Prefix], ...] = ()
@@ -88,7 +88,7 @@ class Trie:
 
     @property
     def live(self) -> frozenset[Prefix]:
-        """The prefixes that may still grow, which are the prefixes of the last round without an end mark."""
+        """The prefixes that can still grow, which are the prefixes of the last round without an end mark."""
         if not self.levels:
             return frozenset((ROOT,))
         # Prefixes of earlier rounds are absent, because a prefix that did not grow in its round never grows again.
@@ -140,14 +140,14 @@ class Rules:
     def bars(self) -> tuple[int, ...]:
         """The bounds for a user's 128 uniform bits.
 
-        A draw below the first bound means at least one vote, a draw below the second bound means at least two votes,
-        and so on. Each bound is the probability multiplied by 2^128 and rounded down.
+        A user with a draw below the first bound casts at least one vote, a user with a draw below the second bound
+        casts at least two votes, and so on. Each bound is the probability multiplied by 2^128 and rounded down.
         """
         # P(X >= x) 2^128 is rounded down, so no user votes more often than the accounting assumes.
         return tuple(int(Fraction(tail) * _WHOLE) for tail in self.ballot.tails)
 
     def size(self, rounds: int) -> int:
-        """Return the length of a prefix after this number of rounds, in symbols."""
+        """Return the length, in symbols, of a prefix that has grown in this number of rounds."""
         # The length is first + (rounds - 1) unit, or 0 before the first round.
         return (self.first or self.unit) + (rounds - 1) * self.unit if rounds else 0
 
@@ -174,15 +174,15 @@ def grow(trie: Trie, votes: Mapping[Prefix, int], rules: Rules) -> Trie:
 
     Args:
         trie: The state before the round.
-        votes: The result of `count_votes`, or the sum of several results.
+        votes: The number of votes for each prefix, for example the sum over several nodes.
         rules: The public rules.
     """
     return trie.grown(rules.ballot.survivors(votes))
 
 
 def is_over(trie: Trie, rules: Rules) -> bool:
-    """Return whether no prefix can grow or no round is left."""
-    # The result depends only on the public trie, so stopping early reveals nothing else.
+    """Return whether the run is over, because no prefix can grow or no round remains."""
+    # The result depends only on the public trie and the rules, so stopping early reveals nothing else.
     return trie.rounds >= rules.rounds or not trie.live
 
 
@@ -194,12 +194,12 @@ class Spelling:
     Attributes:
         sizes: int32 (words), the number of symbols of each word without the end mark.
         shared: int32 (words), the number of leading symbols that each word shares with the preceding word.
-        said: int32 (positions), the word at every position; negative if no word fits.
+        said: int32 (positions), the word at each position, or a negative number if there is no word that fits.
         user_start: int64 (users + 1), the first position of each user.
         vocabulary: The tokens.
         in_bytes: Whether the symbols of a token are its bytes.
-        rows: int32 (words, longest), the tokens of each word, padded with -1, or None if every word is a single token.
-        excluded: uint8 (words), 1 for words of the public list, which get no votes, or None without a list.
+        rows: int32 (words, longest), the tokens of each word, padded with -1, or None if each word is a single token.
+        excluded: uint8 (words), 1 for words on the public list, which get no votes, or None if there is no list.
     """
 
     sizes: Int32s
@@ -212,8 +212,9 @@ class Spelling:
     excluded: Bytes | None = None
 
     def fits(self, rules: Rules) -> Bytes:
-        """Return whether each word may receive votes: it is not empty, not too long, and not on the public list."""
-        # All other words are removed before the user's word is chosen, so users do not waste votes on them.
+        """Return 1 for words that can receive votes, and 0 for words that are empty, too long or on the public list.
+        """
+        # These other words are removed before the user's word is chosen, so users do not waste votes on them.
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
         if self.excluded is not None:
             fitting &= self.excluded == 0
@@ -306,7 +307,7 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     # on. The padding of -1 sorts before all tokens.
     order = np.lexsort(rows.T[::-1])
     rows = rows[order]
-    # For each row, compute the number of leading tokens that agree with the preceding row.
+    # For each row, count the leading tokens that are equal to those of the preceding row.
     alike = np.logical_and.accumulate(rows[1:] == rows[:-1], axis=1)
     fresh, shared = np.ones(len(rows), np.bool_), np.zeros(len(rows), np.int32)
     fresh[1:], shared[1:] = ~alike.all(axis=1), (alike & (rows[1:] >= 0)).sum(axis=1)
@@ -338,13 +339,13 @@ _HALF = np.uint64(32)
 @final
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Electorate:
-    """The private state of all users. `client.py` has the same state for a single user.
+    """The private state of all users.
 
     Attributes:
         keys: uint64 (users), the key of each user.
         twins: uint64 (users), the number of earlier users with the same key.
-        held: int32, the words of each user in order, with one entry per occurrence. If only one word of a user counts,
-            the array contains only that word.
+        held: int32, the words of each user in order, with one entry per occurrence. If each user votes for only one
+            word, the array contains only that word.
         held_start: int64 (users + 1), the first entry of each user in `held`.
     """
 
@@ -363,14 +364,14 @@ class Electorate:
             rules: The public rules.
         """
         held, held_start = np.empty(spelling.said.size, np.int32), np.empty(keys.size + 1, np.int64)
-        # List the words of each user in order of their symbols. `held` has room for every position.
+        # List the words of each user in order of their symbols. The array `held` is large enough for every position.
         count = hold_all(spelling.said, spelling.user_start, spelling.fits(rules), held, held_start)
         if rules.words == "one":
             count = keep_most_frequent(held, held_start)
         return Electorate(keys, twins_of(keys), held[:count], held_start)
 
     def sampled(self, rounds: int, rules: Rules, secret: "Secret") -> tuple[Int64s, Int64s]:
-        """Return the positions of the users who are sampled in the next round, and the number of votes of each.
+        """Return the positions of the users who are sampled in the next round, and the number of votes of each user.
 
         Args:
             rounds: The number of completed rounds.
@@ -403,7 +404,8 @@ class Electorate:
         users, begin, total = users[having], begin[having], total[having]
         if rules.words == "many":
             draws = secret.draws(f"word/round {rounds + 1}", self.keys[users], self.twins[users])[:, 0]
-            # Drawing an entry uniformly picks each word in proportion to its occurrences.
+            # Each entry is drawn with equal probability, so a word's probability is proportional to its number of
+            # occurrences.
             begin = begin + _share_of(draws, total)
         return having, self.held[begin]
 
@@ -422,13 +424,13 @@ def twins_of(keys: Uint64s) -> Uint64s:
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if keys.size else np.empty(0, np.bool_)
     places = np.arange(keys.size)
     twins = np.empty(keys.size, np.uint64)
-    # The position within a run of equal keys is the position minus the position of the run's first key.
+    # The position of a key within its run of equal keys is its own position minus the position of the run's first key.
     twins[order] = (places - np.maximum.accumulate(np.where(first, places, 0))).astype(np.uint64)
     return twins
 
 
 def _share_of(draws: Uint64s, total: Int64s) -> Int64s:
-    """Return draw * total / 2^64, rounded down, for totals below 2^32. The client computes the same number."""
+    """Return draw * total / 2^64, rounded down, for totals below 2^32."""
     whole = total.astype(np.uint64)
     # Long multiplication of 32-bit halves does not overflow, because both factors are below 2^32.
     low = ((draws & _LOW) * whole) >> _HALF
@@ -466,7 +468,7 @@ def prefix_votes(
 
 
 def grown_trie(spelling: Spelling, electorate: Electorate, rules: Rules, gate: "VotesGate") -> Trie:
-    """Run rounds until no prefix can grow or no round is left."""
+    """Run rounds until no prefix can grow or no round remains."""
 
     def schedule(trie: Trie) -> "GateCall[VotesGate, Trie] | None":
         def votes(ballot: Ballot, words: Words, secret: "Secret") -> Counter[Prefix]:

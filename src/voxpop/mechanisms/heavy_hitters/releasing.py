@@ -41,7 +41,8 @@ def release_of_trie(
         plan: The plan of the release. In a federation, it includes the aggregation of the nodes' sums.
         guarantee: The guarantee of this plan, which depends on whether the draws were secret.
         token_source: The source of the words, if known.
-        keys: The columns that contained the words, if there are any. Documents of several tokens have no such columns.
+        keys: The columns that contained the words, if there are any. Documents with several tokens have no such
+            columns.
     """
     distinct = {tuple(gram) for gram in grams}
     ordered = sorted(distinct, key=lambda gram: (len(gram), [token.encode() for token in gram]))
