@@ -1,10 +1,11 @@
 """Public sets of n-grams: the released n-grams, and the exactly counted candidates of the next length.
 
-A candidate is a pair (left gram, partner) from one group. The estimate of the partner must be at least the need of the
-left gram. With both-side pruning, the partners are grams of the same length, and the group is their overlap, which is
-the left gram without its first token and also the partner without its last token. With single-side pruning, the
-partners are the released tokens, and there is only one group. The array `need` is computed once, in integers. The
-membership test, the count and the list all compare estimates with this array, so they cannot disagree.
+A candidate is a pair (left gram, partner) from one group. The estimate of the partner must be at least the *need* of
+the left gram, which is a minimum estimate. With both-side pruning, the partners are grams of the same length, and the
+group is their overlap, which is the left gram without its first token and also the partner without its last token. With
+single-side pruning, the partners are the released tokens, and there is only one group. The array `need` is computed
+once, in integers. The membership test, the count and the list of candidates all compare estimates with this array, so
+they cannot disagree.
 
 A candidate has a number from 0 to count - 1 and a name, `left * 2^32 + partner`.
 """
@@ -30,13 +31,14 @@ NO_ESTIMATE = MOST_ESTIMATE + 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Grams:
-    """Grams by rank. The rank of a gram is its position in the order of tokens.
+    """The grams of one length by rank. The rank of a gram is its position when grams are sorted by their tokens.
 
     Attributes:
         tokens: int32 (grams, length), the rank of each token among the released tokens.
-        prefix: int32 (grams), the rank of each gram without its last token, among the grams that are one token shorter;
-            0 at length 1.
-        suffix: int32 (grams), the rank of each gram without its first token, with both-side pruning; 0 at length 1.
+        prefix: int32 (grams), the rank of each gram's prefix (the gram without its last token) among the grams that are
+            one token shorter; 0 at length 1.
+        suffix: int32 (grams), with both-side pruning, the rank of each gram's suffix (the gram without its first
+            token); 0 at length 1.
     """
 
     tokens: Int32s
@@ -50,7 +52,7 @@ class Grams:
         return Grams(np.arange(count, dtype=np.int32)[:, None], none, none)
 
     def longer(self, names: Int64s, *, single: bool) -> "Grams":
-        """Return grams with one more token.
+        """Return the grams with these names, which have one more token.
 
         Args:
             names: int64, the names `left * 2^32 + partner`, in increasing order.
@@ -94,12 +96,12 @@ class Pairs:
 
     @cached_property
     def keys(self) -> Int64s:
-        """The keys of the partners in increasing order, which is the order of `order`."""
+        """The keys of the partners in increasing order, which is also the order of the array `order`."""
         return _key(self.partner_group, self.estimates)[self.order]
 
     @cached_property
     def begin(self) -> Int64s:
-        """For each left gram, the position of its first partner in that order."""
+        """For each left gram, the position of its first partner in the array `order`."""
         return self.keys.searchsorted(_key(self.left_group, np.int64(MOST_ESTIMATE)), side="left")
 
 
@@ -146,8 +148,8 @@ class Candidates:
     @cached_property
     def _totals(self) -> Int64s:
         """The cumulative number of candidates up to and including each left gram."""
-        # Shape (left grams,). Estimates decrease within a group, so the partners that reach the need are the first
-        # partners of the group.
+        # Shape (left grams,). Estimates decrease within a group, so the partners whose estimates reach the need are the
+        # first partners of the group.
         end = self.pairs.keys.searchsorted(_key(self.pairs.left_group, self.need), side="right")
         # Shape (left grams,), in integers. The last entry is the exact number of candidates.
         return np.cumsum(np.maximum(end - self.pairs.begin, 0))
@@ -156,14 +158,14 @@ class Candidates:
     def count(self) -> int:
         """The exact number of candidates.
 
-        If every need is 0, this is the sum over overlaps of left grams times partners.
+        If every need is 0, this is the number of left grams times the number of partners, summed over all overlaps.
         """
         return int(self._totals[-1]) if self._totals.size else 0
 
     def names(self, numbers: Int64s) -> Int64s:
-        """Return the names of candidates by number, from 0 to count - 1. Each candidate has exactly one number."""
-        # A bisection of the totals finds the left gram of a number. The remainder is the position of the partner among
-        # the partners of this left gram.
+        """Return the names of the candidates with these numbers (0 to count - 1). Each candidate has one number."""
+        # A binary search in the totals finds the left gram of each number. The remainder is the position of the partner
+        # among the partners of this left gram.
         left = self._totals.searchsorted(numbers, side="right")
         before = np.where(left > 0, self._totals[left - 1], 0)
         partner = self.pairs.order[self.pairs.begin[left] + numbers - before]
@@ -174,7 +176,8 @@ def _key(group: Int64s, estimate: Int64s | np.int64) -> Int64s:
     """Return keys that increase with the group, and that decrease with the estimate within a group.
 
     Raises:
-        InputError: There are too many groups for 63 bits. A wrong order would give a wrong set of candidates.
+        InputError: There are too many groups for keys of 63 bits. If keys overflowed, their order and the set of
+            candidates would be wrong.
     """
     if group.size and int(group.max()) >= MOST_GROUPS:
         raise InputError(
@@ -207,7 +210,7 @@ class Joined:
         return self.likely.count + self.further.size
 
     def names(self, numbers: Int64s) -> Int64s:
-        """Return the names of candidates by number. The likely candidates are numbered first."""
+        """Return the names of the candidates with these numbers. The likely candidates have the lowest numbers."""
         first = self.likely.count
         mine = numbers < first
         return np.concatenate([self.likely.names(numbers[mine]), self.further[numbers[~mine] - first]])
@@ -223,8 +226,8 @@ class Bands:
     """A partition of candidates by likelihood. The bands of the forecast precede the bands of the screening vote.
 
     Attributes:
-        sets: Nested sets of candidates, from all candidates to the candidates with the highest forecasts.
-        joined: The candidates, including candidates that passed the screening vote, or None without a screening vote.
+        sets: Nested sets of candidates, from the set of all candidates to the set with the highest forecasts.
+        joined: The candidates, including those that passed the screening vote, or None without a screening vote.
         further_bands: The number of bands of the candidates that passed the screening vote.
     """
 
@@ -236,7 +239,7 @@ class Bands:
     def sizes(self) -> Int64s:
         """Return int64 (bands), the number of candidates in each band."""
         counts = np.array([each.count for each in self.sets], np.int64)
-        # The sets are nested, and a band contains the candidates of one set that are not in the next set.
+        # The sets are nested, so each band contains the candidates of one set that are not in the next set.
         sizes = np.asarray(counts - np.append(counts[1:], 0))
         if self.joined is None:
             return sizes
@@ -247,7 +250,7 @@ class Bands:
         left, partner = names >> 32, names & _LOW
         band = np.zeros(names.size, np.int64)
         for each in self.sets[1:]:
-            # This predicate also decides membership in a set, so each candidate is in exactly one band.
+            # The same comparison decides membership in a set, so each candidate is in exactly one band.
             band += each.estimates[partner] >= each.need[left]
         if self.joined is not None and self.joined.further.size:
             further = self.joined.further
@@ -263,7 +266,8 @@ class Deferred:
 
     Attributes:
         names: int64, the names of the candidates at that length, in increasing order.
-        piece: int64, the piece of each candidate, which depends on its distance from the threshold.
+        piece: int64, the number of each candidate's piece. The candidates of a piece are at similar distances from the
+            threshold.
         tokens: int32 (names, length), the ranks of their tokens.
     """
 
@@ -294,7 +298,7 @@ class DeferredList:
         return int(self.starts[-1])
 
     def names(self, numbers: Int64s) -> Int64s:
-        """Return the names of candidates by number."""
+        """Return the names of the candidates with these numbers."""
         return numbers
 
     @cached_property
@@ -313,14 +317,14 @@ class DeferredList:
         return self._piece[names]
 
     def lengths_of(self, by_piece: Sequence[float]) -> tuple[float, ...]:
-        """For each length, return the sum of a number over its pieces."""
+        """For each length, return the sum over its pieces of a number that is given for each piece."""
         cuts = np.cumsum([each.pieces for each in self.lengths])[:-1]
         return tuple(float(each.sum()) for each in np.split(np.array(by_piece, np.float64), cuts))
 
     def joined(self, released: Sequence[Grams], selected: Int64s) -> tuple[tuple[Grams, ...], tuple[int, ...]]:
         """Return the grams of each length, including the selected grams, and the number added at each length from 2 on.
 
-        The grams remain in the order of their tokens, but their prefixes and suffixes are not kept.
+        The grams remain in the order of their tokens, but the ranks of their prefixes and suffixes are lost.
         """
         grams, added = list(released), []
         for number, each in enumerate(self.lengths):

@@ -1,10 +1,10 @@
-"""The charge of each pass after length 1, as a public share of the budget of each user.
+"""The charge of each pass after length 1, as a public share of each user's budget.
 
 The charge of a pass depends on the length or, if there are few tokens, on the released grams. From length 5 on, a user
 who has only short runs of candidates pays a larger part of the remaining budget, because such a user can take part in
 fewer later lengths. Users pay only for passes over their candidates (docs/privacy/individual.md).
 
-This module also defines the public numbers of a length, before and after it runs.
+This module also defines the public numbers of a length before and after its passes run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ run of candidates.
 
 
 def growth(released: int, valid: int, expected: float) -> float:
-    """Return the assumed ratio of each later length's share to the share of the length before it.
+    """Return the assumed ratio of each later length's share to the share of the preceding length.
 
     Args:
         released: The number of grams released at the preceding length.
@@ -51,7 +51,7 @@ class Charges:
     """The charges of all passes after length 1, as shares of a cap, and the remaining share.
 
     Attributes:
-        cap: The mu^2 that each user may spend after length 1.
+        cap: The total mu^2 that each user may spend after length 1.
         worths: The worth of each length; see `worths_of`.
         dense: Whether there are few tokens, which is known after length 1.
         left: 1 minus the shares of earlier measurements and votes; used only if there are few tokens.
@@ -70,7 +70,8 @@ class Charges:
         """Return the charge of the measurement before the vote on a length, and the charges for later passes."""
         share = self._share(length) * tuned.MEASUREMENT
         charges = IndividualFilter(self.cap)
-        # Each even share is rounded down, so the sensitivity is 1 (docs/privacy/individual.md, "Given the past").
+        # Users distribute their weight evenly and round each share down, so the sensitivity is 1
+        # (docs/privacy/individual.md, "Given the past").
         return charges.charge(charges.cost(share), 1.0), replace(self, left=self.left - share)
 
     def usual(self, length: int) -> float:
@@ -82,7 +83,8 @@ class Charges:
 
         Args:
             length: The number of tokens in the grams.
-            ratio: The ratio of the shares of later lengths, from `growth`. It matters only if there are few tokens.
+            ratio: The ratio of the shares of later lengths, from `growth`. The ratio matters only if there are few
+                tokens.
         """
         share = self._share(length, ratio)
         return share * self.cap, self._rates(length, ratio), replace(self, left=self.left - share)
@@ -113,7 +115,7 @@ class Charges:
         if not self.dense and length < tuned.PACED_FROM:
             return None
         if self.dense:
-            # Shape (lengths left,), the charges relative to the charge of this length.
+            # Shape (remaining lengths,), the charges relative to the charge of this length.
             coming = ratio ** np.arange(len(self.worths) - length + 1)
             spare = tuned.SPARE_OF_DENSE * float(coming.sum())
         else:
@@ -123,8 +125,8 @@ class Charges:
                 if length - tuned.PACED_FROM < len(tuned.SECOND_CHANCE_SPARE)
                 else 0.0
             )
-        # A user with a run of r candidates takes part in at most r more lengths, including this length. Therefore the
-        # user pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
+        # A user whose longest run has r candidates can take part in at most r more lengths, including this length.
+        # Therefore the user pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
         return (0, *(int(part * BOUND_STEPS) for part in np.minimum(parts, 1.0)))
 
@@ -132,8 +134,8 @@ class Charges:
 def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
     """Return the charge of each length from 2 on, as a share of the budget after length 1.
 
-    If the last length is one of the first lengths with uneven charges, its charge is doubled, because it need not leave
-    any budget for longer lengths.
+    If the last length is one of the first lengths, which have uneven charges, its charge is doubled, because no budget
+    is needed for longer lengths.
 
     Args:
         worths: The worth of each length from 1 on; see `worths_of`.
@@ -156,10 +158,11 @@ def _valued(usual: tuple[float, ...], worths: Sequence[float]) -> tuple[float, .
     # If short grams also count, the second-chance pass finds many of them, so the usual charges are multiplied by the
     # worths of the lengths.
     spread = _adding_up([charge * worth for charge, worth in zip(usual, worths, strict=True)], fsum(usual))
-    # If only the longest grams count, all parts of such a gram must be released in their own votes. Therefore the
-    # shares decrease and spend the whole budget.
+    # If only the longest grams count, all parts of such a gram must first be released in their own votes. Therefore the
+    # shares decrease from length to length and spend the whole budget.
     chained = _adding_up([worth * tuned.CHAIN_FALL**number for number, worth in enumerate(worths)], 1.0)
-    # This is 1 if length 2 is worth at least as much as the last length, and 0 if it is worth nothing.
+    # The number `short` is 1 if length 2 is worth at least as much as the last length, and 0 if length 2 is worth
+    # nothing.
     short = min(1.0, worths[0] / worths[-1])
     mixed = (short * one + (1.0 - short) * other for one, other in zip(spread, chained, strict=True))
     return tuple(max(charge, tuned.LEAST_SHARE * least) for charge, least in zip(mixed, usual, strict=True))
@@ -175,7 +178,7 @@ def dense_share(worths: Sequence[float], ratio: float) -> float:
 
     Args:
         worths: The worth of this length and of each longer length.
-        ratio: The ratio of the share of each length to the share of the length before it.
+        ratio: The ratio of the share of each length to the share of the preceding length.
     """
     share = worths[0] / fsum(worth * ratio**number for number, worth in enumerate(worths))
     return min(1.0, max(share, tuned.LEAST_SHARE / len(worths)))
@@ -184,7 +187,7 @@ def dense_share(worths: Sequence[float], ratio: float) -> float:
 def words_shares(
     worths: Sequence[float], usual: Sequence[tuple[float, float]] = tuned.WORDS_OF_FEW
 ) -> tuple[tuple[float, float], ...]:
-    """Return pairs of a number of users and the share of the total mu^2 for length 1 from this number of users on.
+    """Return pairs of a number of users and the share of mu^2 that length 1 gets from this number of users on.
 
     If all grams have equal values, these are the usual pairs. Otherwise the odds of every share are multiplied by the
     worth of words relative to the mean worth of later lengths.
@@ -199,7 +202,7 @@ def words_shares(
 def worths_of(values: Sequence[float]) -> tuple[float, ...]:
     """Return the worth of each length's budget, which benefits the grams of the length and longer grams made of them.
 
-    The number of grams that a length releases increases approximately with the square root of its budget, so the budget
+    The number of grams released at a length increases approximately with the square root of its budget, so the budget
     should increase with the square of the value.
 
     Args:
@@ -230,9 +233,9 @@ class SpuriousAllowance:
     """The number of spurious grams that a length may add.
 
     Attributes:
-        share: The number of spurious grams that are allowed for each gram that counts.
-        of: The grams that count, `ALL_SO_FAR` or `ONE_SHORTER`. `ALL_SO_FAR` includes the grams of this length. The
-            spurious grams of shorter lengths are subtracted from the allowed number.
+        share: The number of spurious grams that are allowed per gram that counts.
+        of: The grams that count, which are `ALL_SO_FAR` or `ONE_SHORTER`. `ALL_SO_FAR` includes the grams of this
+            length, but the spurious grams of shorter lengths are subtracted from the allowed number.
     """
 
     share: float
@@ -242,17 +245,17 @@ class SpuriousAllowance:
 @final
 @dataclass(frozen=True, slots=True)
 class LengthPlan:
-    """The numbers of one length before any data is read.
+    """The numbers of one length that are known before any data is read.
 
     Attributes:
         length: The number of tokens in a gram.
-        sigma: The noise scale of a gram's weight if the charges are the usual charges.
+        sigma: The noise scale of a gram's weight if the usual charges apply.
         measurement_sigma: The noise scale of the measurement for the forecast of this length, or None without a
             measurement.
         lowest_threshold: The threshold if there are no more candidates than grams of the preceding length.
         highest_threshold: The threshold if there are a million times as many candidates.
-        spurious_allowance: The estimated number of spurious grams that are allowed; None at length 1, which has no
-            spurious grams.
+        spurious_allowance: The estimated number of spurious grams that the length may add, or None at length 1, which
+            has no spurious grams.
         screening_sigma: The noise scale of the screening vote, or None without a screening vote.
     """
 
@@ -265,11 +268,11 @@ class LengthPlan:
     screening_sigma: float | None = None
 
     def rows(self, run: "LengthRun | None", users: Mapping[str, int | None]) -> list[dict[str, Any]]:
-        """Return the planned numbers of each pass of this length, ready for JSON, with the numbers that the pass used.
+        """Return one row per pass of this length, ready for JSON, with the planned and the used numbers.
 
         Args:
             run: The numbers that the length used, or None if it has not run.
-            users: The numbers of users that a gram needs.
+            users: The number of users that a gram needs, by name of the probability of release.
         """
         numbers, used = {**asdict(self), **users}, {} if run is None else asdict(run)
         rows: list[dict[str, Any]] = []
@@ -290,11 +293,11 @@ class LengthRun:
         length: The number of tokens in a gram.
         sigma: The noise scale of a gram's weight.
         measurement_sigma: The noise scale of the measurement before the vote, or None without a measurement.
-        candidates: The number of grams that could have been released; None at length 1, at which this number is
+        candidates: The number of grams that could have been released, or None at length 1, at which this number is
             unknown.
-        threshold: The minimum noisy weight of a released gram. If bands have different thresholds, it is the mean over
-            the released grams.
-        spurious: The estimated number of released grams without users; None at length 1 without a public list,
+        threshold: The minimum noisy weight of a released gram. If bands have different thresholds, this is the mean
+            threshold over the released grams.
+        spurious: The estimated number of released grams without users, or None at length 1 without a public list,
             because then all released words have users.
         bands: For each band of likelihood, the number of candidates, the threshold (None if no gram was released), and
             the number of released grams.
@@ -351,8 +354,8 @@ class Voting:
         rule: The weighting.
         limit: The maximum number of grams per user.
         eta: The expected share of spurious grams.
-        alpha: The distance from the threshold to the cutoff above which weight stops increasing, in sigma.
-        bound: The largest sensitivity of one user.
+        alpha: The distance from the threshold to the cutoff, above which weight stops increasing, in sigma.
+        bound: The maximum change of the weights by one user, which is above 1 if users have individual sensitivities.
     """
 
     rule: WeightingRule
@@ -365,7 +368,7 @@ class Voting:
     def second_chance(self) -> "Voting":
         """Return the parameters of the second-chance pass.
 
-        They differ from the parameters of other votes only in a smaller alpha.
+        They are the same as for other votes, except that alpha is smaller.
         """
         return replace(self, alpha=tuned.SECOND_ALPHA)
 
@@ -377,16 +380,16 @@ class Voting:
         return setting, charges.charge(square, self.rule.sensitivity(setting), rates)
 
     def setting(self, square: float, released: int, candidates: int) -> RuleSetting:
-        """Return the finest grid that fits the noise that it needs.
+        """Return the finest grid on which the noise that the grid requires can run.
 
-        A coarser grid needs more noise, more noise needs a higher threshold and cutoff, and these may need an even
-        coarser grid. Therefore grids are tried from fine to coarse until one fits its own noise. The release is charged
-        for this grid and runs on it.
+        A coarser grid requires more noise, more noise requires a higher threshold and cutoff, and these can require an
+        even coarser grid. Therefore grids are tried from fine to coarse until a grid is coarse enough for its own
+        noise. The release is charged for this grid and runs on it.
 
         Args:
             square: The mu^2 that may be spent.
             released: The number of grams of the preceding length.
-            candidates: The maximum number of candidates. With fewer candidates, the threshold is lower.
+            candidates: The maximum number of candidates. If there are fewer candidates, the threshold is lower.
 
         Raises:
             BudgetError: No grid fits, or no weight could reach the threshold.
@@ -409,18 +412,18 @@ class Voting:
 
     def round(self, setting: RuleSetting, sigma: float, threshold: float) -> RoundPlan:
         """Return a round on a grid, with the threshold rounded up to a multiple of the grid's unit."""
-        # A higher threshold releases fewer spurious grams, and privacy does not depend on it.
+        # A higher threshold releases fewer spurious grams, and privacy does not depend on the threshold.
         on_grid = ceil(threshold * setting.unit) / setting.unit
         return RoundPlan(with_cutoff(self.rule, setting, threshold + self.alpha * sigma), "gaussian", sigma, on_grid)
 
     def charged(self, setting: RuleSetting, sigma: float, threshold: float, square: Any) -> RoundPlan:
-        """Return a round, after comparing its noise with its charge."""
+        """Return a round after checking that its noise is at least the noise that was charged for."""
         found = self.round(setting, sigma, threshold)
         check_charged(found.shares, sigma, square)
         return found
 
     def finest(self, sigma: float, threshold: float) -> RoundPlan:
-        """Return a round on the finest grid, which is used only to explain numbers and is not charged for."""
+        """Return a round on the finest grid. This round is used only to explain numbers, so it is not charged for."""
         bits = self.rule.bits(threshold + self.alpha * sigma + 1.0)
         return self.round(RuleSetting(self.limit, NORM, bits), sigma, threshold)
 
@@ -435,7 +438,8 @@ def threshold_for(eta: float, sigma: float, released: int, candidates: int) -> f
     Therefore the expected number of spurious grams is at most eta times the number of grams that were released at the
     preceding length (DPNE, Section 2).
     """
-    # Compute sigma Phi^-1(1 - p) for p = eta min(1, |S_k| / N) from the tail, so that a small p keeps its precision.
+    # Compute sigma Phi^-1(1 - p) for p = eta min(1, |S_k| / N) from the lower tail, so that no precision is lost for a
+    # small p.
     return float(-sigma * ndtri(eta * min(1.0, released / candidates)))
 
 

@@ -2,11 +2,12 @@
 
 Figures are numbers of phrases that were released from reddit_posts at epsilon 4, delta 1e-7, T 9 and limit 100, unless
 another collection is named. Figures for MSNBC are at epsilon 1, T 6 and limit 10. The cited pages of docs/design
-describe the runs. Constants without a figure were chosen in prototypes, whose runs were not kept. The effect of such
-constants was measured only for all of them together. With them, 169,461 phrases were released, compared with 136,573
-phrases with budgets shared by all users and 43,827 phrases with the published algorithm (docs/design/0015).
+describe the runs. Constants without a figure were chosen in prototypes, and the runs of these prototypes were not kept.
+The effect of such constants was measured only for all of them together. With them, 169,461 phrases were released,
+compared with 136,573 phrases with budgets shared by all users and 43,827 phrases with the published algorithm
+(docs/design/0015).
 
-None of the constants affects the guarantee, because the filter charges for the passes that actually run
+None of the constants affects the guarantee, because the individual filter charges for the passes that actually run
 (docs/privacy/ngrams.md).
 """
 

@@ -1,4 +1,4 @@
-"""The text of a plan of n-grams and the content of its report, from the facts of each type of pass."""
+"""The text of a plan of n-grams and the content of its report, computed from the facts about each type of pass."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import inf
@@ -36,13 +36,14 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 class _Facts(NamedTuple):
-    """The facts that follow from the type of the passes that decide about words.
+    """The facts that follow from the type of the passes that decide which words are released.
 
     Attributes:
-        choices: The settings that the text mentions.
+        choices: The text about the settings of the mechanism, or an empty string.
         pruning: The rule that selects the candidates, or an empty string for the usual rule.
-        alone: A function that returns the probabilities that a phrase of one user is released in each of these votes.
-        later: A function that returns the parts of the budget after length 1, from the parts that ran and their total.
+        alone: A function that returns, for each of the given votes, the probability that a phrase of one user is
+            released.
+        later: A function that returns the parts of the budget after length 1, given the parts that ran and their total.
         limit: The end of the sentence about spurious phrases.
         about: The sentences about the passes of longer lengths, one per line.
     """
@@ -83,7 +84,7 @@ _PARTS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
 
 
 def _runs(plan: Mapping[str, Any], *types: str) -> Rows:
-    """Return the completed passes of some types, with the numbers that they used."""
+    """Return the completed passes of the given types, with the numbers that they used."""
     return [{**row, **row["ran"]} for row in rows_of_type(plan, *types) if row["ran"]]
 
 
@@ -99,10 +100,11 @@ def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
         sizes: The number of released grams of each length.
     """
     limits, spurious, single = _limits(plan), sum(_spurious(plan).values()), single_user(plan, sizes)
-    # If several rounds decide about length 1, its probabilities do not follow from a single noise scale and threshold.
+    # If length 1 has several rounds, its probabilities of release do not follow from a single noise scale and
+    # threshold.
     first = 2 if len(rows_of_type(plan, *_FACTS)) > 1 else 1
     chances = {run["length"]: _chance(plan, run) for run in _runs(plan, "words", "vote") if run["length"] >= first}
-    # For length 1, use the planned numbers. For longer lengths, use the thresholds of the release.
+    # Use the planned numbers for length 1, and the thresholds of the release for longer lengths.
     (words,) = rows_of_type(plan, "words")
     users = {1: [words[f"users_{round(100 * wanted)}"] for wanted in _DESCRIBED_PROBABILITIES]}
     later = {length: chance for length, chance in chances.items() if length > 1}
@@ -198,12 +200,13 @@ def _alone_in_paper(plan: Mapping[str, Any], votes: Rows) -> list[float]:
 def _alone(plan: Mapping[str, Any], votes: Rows) -> list[float]:
     usual = [row["lowest_threshold"] / row["sigma"] for row in rows_of_type(plan, "vote")]
     lowest = min([-float(ndtri(tuned.LIKELIEST)), *usual])
-    # Compute the weight of the phrase at its length, in sigma. The second-chance pass gets the rest of the budget.
+    # The array `first` contains the possible weights of the phrase at its length, in sigma. The second-chance pass gets
+    # the rest of the budget.
     first, later = np.linspace(0, float(plan["mu_squared_later"]) ** 0.5, 257), 0.0
     for second in _runs(plan, "second chance"):
         if (again := second["lowest_threshold"]) is not None:
             later = ndtr(np.sqrt(first[-1] ** 2 - first**2) - again / second["sigma"])
-    # A band that released nothing has no threshold.
+    # If a band released no grams, it has no threshold.
     bands = [(vote["sigma"], band["threshold"]) for vote in votes if vote["ran"] for band in vote["ran"]["bands"]]
     cuts = [inf if cut is None else cut / sigma for sigma, cut in bands] if _runs(plan, "words") else [lowest]
     return [float(np.max(ndtr(first - cut) * (1 - later) + ndtr(first - min(cut, lowest)) * later)) for cut in cuts]
@@ -219,7 +222,7 @@ def _spurious(plan: Mapping[str, Any]) -> dict[int, float]:
 
 
 def _costs(plan: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the part of the budget that each pass spends.
+    """Return the part of the budget that each completed pass spends.
 
     The parts are 1 / sigma^2, which adds up over passes, or the charges if each user pays for their own passes.
     """
@@ -306,7 +309,7 @@ def _words_text(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _share_text(plan: Mapping[str, Any]) -> list[str]:
-    """Return the line about the share of the budget for words, or no line if all phrases have one word."""
+    """Return the line about the share of the budget for words, or an empty list if all phrases have one word."""
     if plan["max_length"] == 1:
         return []
     if plan["share_of_words"] is not None:

@@ -30,7 +30,7 @@ MOST_LEVEL = 2**26
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
-    """The noisy weights of the released grams of one length, including grams without users.
+    """Estimates of the weights of the released grams of one length, including grams without users.
 
     Attributes:
         cells: int64 by rank, the weights in cells, at least 1.
@@ -53,14 +53,14 @@ class Estimates:
 
 
 def cell_below(sigma: float) -> float:
-    """Return the largest power of two of at most sigma / `FORECAST_CELLS_IN_SIGMA`."""
+    """Return the largest power of two that is at most sigma / `FORECAST_CELLS_IN_SIGMA`."""
     # Cells and grid units are both powers of two, so the larger of the two is a multiple of the smaller.
     return float(2.0 ** floor(log2(sigma / tuned.FORECAST_CELLS_IN_SIGMA)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """The forecasts of all valid candidates, without a list of them.
+    """The forecasts of all valid candidates, stored without a list of the candidates.
 
     Attributes:
         valid: The candidates that the pruning rule allows.
@@ -86,8 +86,8 @@ class Forecast:
             overlap: int64 (left grams), the capped estimates of the overlaps, in cells of `overlap_cell`.
             overlap_cell: The weight of one of these cells.
         """
-        # This is the ratio of est(a) est(b) / est(overlap) in weight to the same number in cells. All factors are
-        # powers of two, so the division is exact.
+        # The unit is the ratio of est(a) est(b) / est(overlap) in units of weight to the same quotient in cells. All
+        # factors are powers of two, so the division is exact.
         unit = estimates.cell**2 / overlap_cell / FINE_CELLS
         pairs = replace(valid.pairs, estimates=estimates.capped)
         return Forecast(valid, pairs, estimates.capped, overlap, unit)
@@ -100,7 +100,7 @@ class Forecast:
         return Candidates(self.pairs, np.minimum(need, NO_ESTIMATE))
 
     def level_of(self, weight: float) -> int:
-        """Return the smallest level that corresponds to at least this weight."""
+        """Return the smallest level with at least this weight."""
         # This is ceil(weight / unit).
         return min(MOST_LEVEL, int(-(-weight // self.unit)))
 
@@ -129,7 +129,7 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
 def pruned(
     forecast: Forecast, released: int, length: int, least: float, threshold_of: Callable[[int], float]
 ) -> Candidates:
-    """Return the most likely candidates up to a public number, or all very likely candidates if there are more.
+    """Return the most likely candidates up to a public number, or all very likely candidates if there are more of them.
 
     The threshold depends on the number of candidates, and the candidates depend on the threshold. If a level is high
     enough, every higher level is also high enough, so bisection finds the smallest such level.
@@ -139,7 +139,7 @@ def pruned(
         released: The number of released grams of the preceding length.
         length: The number of tokens in those grams.
         least: The forecast, in units of weight, below which candidates were not worth a vote at the preceding length,
-                or 0 if it is unknown.
+            or 0 if this forecast is unknown.
         threshold_of: The threshold as a function of the number of candidates.
     """
     enough = breadth_after(length) * released
@@ -156,7 +156,7 @@ def pruned(
 
 
 def breadth_after(length: int) -> int:
-    """Return the maximum number of candidates per released gram of this length."""
+    """Return the maximum number of candidates of the next length per released gram of this length."""
     return tuned.FIRST_BREADTH if length == 1 else tuned.BREADTH
 
 
@@ -169,7 +169,7 @@ def worthless(sizes: Int64s, selected: Int64s) -> int:
     """
     poor = 0
     for band, (size, chosen) in enumerate(zip(sizes, selected, strict=True)):
-        # Bands are in order of increasing likelihood, so the first good band ends the search.
+        # Bands are in order of increasing likelihood, so the search ends at the first band with a sufficient yield.
         if size >= tuned.MANY and chosen >= tuned.YIELD * size:
             break
         if size >= tuned.MANY:
@@ -196,7 +196,7 @@ def calibrated_cells(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
 
 
 def _classes(levels: Int64s) -> list[slice]:
-    """Divide increasing levels into large enough classes, so that each level is in only one class."""
+    """Divide increasing levels into classes that are large enough, so that each level is in only one class."""
     ends = [*np.flatnonzero(np.diff(levels)) + 1, levels.size]
     begins = [0]
     for end in ends[:-1]:
@@ -212,8 +212,8 @@ def _drawn_together(cells: Int64s, sigma: float) -> Int64s:
     mean = max(float(cells.mean()), tuned.LEAST_MEAN * sigma)
     # The variance of the measurements is the sum of the variance of the grams and the variance of the noise.
     between = max(0.0, float(cells.var()) - sigma**2)
-    # This is the best linear estimate of each gram, which is the mean if the measurements differ only in noise (James
-    # and Stein, 1961).
+    # This is the best linear estimate of each gram's weight. It equals the mean if the measurements differ only in
+    # noise (James and Stein, 1961).
     estimates = mean + between / (between + sigma**2) * (cells - mean)
-    # Shape (grams,), in whole cells. Estimates are divisors, so they are at least 1.
+    # Shape (grams,), in whole cells. The estimates are used as divisors, so they are at least 1.
     return np.rint(np.maximum(estimates, max(tuned.LEAST_OF_MEAN * mean, 1.0))).astype(np.int64)  # type: ignore[no-any-return]

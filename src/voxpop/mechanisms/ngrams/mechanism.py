@@ -26,7 +26,7 @@ MOST_VALUE = 1e6
 class NGrams(Mechanism["Corpus", "Release"]):
     """Release the phrases of length 1 to `max_length` that many users share.
 
-    Words are released in adaptive rounds, as in `Items`. Then, for each further length, every user selects at most
+    Words are released in adaptive rounds, as in `Items`. Then, for each greater length, every user selects at most
     `max_phrases_per_user` candidates (phrases whose parts are released) and distributes one unit of weight among them.
     Gaussian noise is added to the weight of every candidate, including candidates without users, and candidates above a
     threshold are released. Users pay only for passes in which they have a candidate, and a second-chance pass spends
@@ -46,7 +46,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
             receive more of the budget. By default, all lengths have equal values. Choose the numbers without looking at
             the data.
         known: A public list of words, in any form that `Items(known=...)` accepts. These words need fewer users, so
-            phrases get more of the budget. A listed word may be released although it has no user. `max_spurious_share`
+            phrases get more of the budget. A listed word can be released even if no user has it. `max_spurious_share`
             includes such words.
 
     Raises:
@@ -69,7 +69,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
     known: "Known | None" = None
 
     def __post_init__(self) -> None:
-        """Check every field, and keep lists as tuples."""
+        """Check every field, and convert lists to tuples."""
         check_lengths(self.max_length)
         if self.max_phrases_per_user is not None:
             check_limit(self.max_phrases_per_user)
@@ -94,7 +94,7 @@ class NGrams(Mechanism["Corpus", "Release"]):
         return tuned.PHRASES_PER_USER if self.max_phrases_per_user is None else self.max_phrases_per_user
 
     def voting(self, length: int) -> "Voting":
-        """Return the parameters of the vote on one length. They are equal for all lengths."""
+        """Return the parameters of the vote on one length, which are the same for all lengths."""
         from voxpop.mechanisms.ngrams.charges import Voting
         from voxpop.privacy.individual import MOST_BOUND
         from voxpop.privacy.weightings.builtin import PolicyGaussian

@@ -83,22 +83,22 @@ class Extraction(Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
-    """The numbers of an extraction, which are known before any data is read.
+    """The numbers of a release of n-grams, which are known before any data is read.
 
-    The noise of length 1 and the total mu^2 of all later passes are fixed. How this total is divided depends on the
-    released grams, but the guarantee does not depend on this division.
+    The noise of length 1 and the total mu^2 of all later passes are fixed. The division of this total among the passes
+    depends on the released grams, but the guarantee does not depend on it.
 
     Attributes:
-        first: The noise and threshold of length 1, or its adaptive rounds, or the options for the choice of
-            rounds.
-        least_later: The total mu^2 of everything after length 1 if words get the largest share that may be chosen.
+        first: The noise and threshold of length 1, its adaptive rounds, or the menu from which these rounds are chosen
+            privately.
+        least_later: The total mu^2 of all passes after length 1 if words get the largest share that can be chosen.
         longer: One `LengthPlan` for each length from 2 on.
         slack: The part of delta that is reserved for finite arithmetic.
-        schedule: The pure function that returns the next pass of a release; None at the end.
-        worths: The worth of the budget of each length; empty if the schedule does not use worths.
+        schedule: The pure function that returns the next pass of a release, or None after the last pass.
+        worths: The worth of each length's budget, or an empty tuple if the schedule does not use worths.
         second_sigma: The planned noise scale of the second-chance pass, or None without this pass.
-        words: The adaptive rounds that released the words; None before a release and without adaptive rounds.
-        ran: The numbers that each length used; empty before a release.
+        words: The adaptive rounds that released the words, or None before a release and without adaptive rounds.
+        ran: The numbers that each length used, or an empty tuple before a release.
         second_chance: The numbers of the second-chance pass, or None if it did not run.
 
     Example:
@@ -158,13 +158,13 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
     @property
     def later(self) -> float:
-        """The total mu^2 of everything after length 1. Before a release, words have the smallest possible share."""
+        """The total mu^2 of all passes after length 1. Before a release, words have the smallest possible share."""
         if isinstance(self.first, RoundPlan):
             return self.least_later
         return self.later_after(self.words or deciding(self.first))
 
     def later_after(self, words: AdaptiveRounds | RoundPlan | None) -> float:
-        """Return the total mu^2 of everything after length 1 if these rounds release the words."""
+        """Return the total mu^2 of all passes after length 1 if these rounds release the words."""
         proof = self._proof()
         if not isinstance(words, AdaptiveRounds) or not isinstance(proof, AdaptiveProof) or proof.choice is None:
             return self.least_later
@@ -174,8 +174,8 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     def lengths(self) -> tuple[LengthPlan, ...]:
         """The numbers of each length.
 
-        At length 1, these are the numbers that the release used. Before the limit is chosen, they are the numbers of
-        the largest limit.
+        At length 1, these are the numbers that the release used. Before the limit is chosen, the numbers of the largest
+        limit are returned.
         """
         first = deciding(self.words or self.first)
         return LengthPlan(1, first.scale, None, first.threshold, first.threshold), *self.longer
@@ -210,14 +210,14 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
 
         The list `passes` has a row for each planned pass, in order, with its type under `pass`:
 
-        - `choice`, `threshold` and `round` are the passes of length 1, as in plans of items. The row `words` after them
-          contains the numbers of length 1 as a whole.
+        - `choice`, `threshold` and `round` are the passes of length 1, as in plans of items. After these rows, the row
+          `words` contains the numbers of length 1 as a whole.
         - `measurement` measures the grams of one length to forecast the next length. `screening` is the screening vote
           on a length, and `vote` is the vote on it.
         - `second chance` is the second-chance pass.
 
-        Each row from `words` on contains the planned numbers. Its entry `ran` contains the numbers that the pass
-        used, or None if the pass has not run.
+        Each row from `words` on contains the planned numbers. The entry `ran` of such a row contains the numbers that
+        the pass used, or None if the pass has not run.
         """
         return {
             **self.mechanism.to_dict(),
@@ -268,7 +268,7 @@ def rest_after(square: float, share: float) -> float:
 def plan_ngrams(
     ngrams: Extraction, budget: Budget, worths: tuple[float, ...], schedule: "Callable[[State], Pass | None]"
 ) -> NGramsPlan:
-    """Compute the numbers of an extraction; see `NGrams.plan`."""
+    """Compute the numbers of a release of n-grams; see `NGrams.plan`."""
     more = ngrams.max_length > 1
     slack = walk_slack(budget.epsilon, ngrams.max_length + SIDE_VOTES)
     known = getattr(ngrams, "known_items", None)
@@ -286,7 +286,8 @@ def plan_ngrams(
     # The mu^2 of later lengths also pays for the histogram of a menu.
     histogram = first.sigma**-2 if isinstance(first, Menu) else 0.0
     later = nextafter(rest_after(first.square, terms.share) - histogram, 0.0) if more else 0.0
-    # These are rounds followed by Gaussian releases of mu^2 = M (docs/privacy/adaptive.md, "What follows").
+    # The release consists of rounds followed by Gaussian releases of mu^2 = M (docs/privacy/adaptive.md, "What
+    # follows").
     _longer(
         ngrams, Charges(later, worths)
     )  # raises a BudgetError if phrases cannot run after words have taken the largest share
@@ -298,7 +299,7 @@ def plan_ngrams(
 def _longer(ngrams: Extraction, charges: Charges) -> tuple[tuple[LengthPlan, ...], float | None]:
     """Return the numbers of lengths from 2 on and the sigma of the second-chance pass, before any data is read.
 
-    Every length gets its usual share, and every pass must fit a grid.
+    Every length gets its usual share, and each pass must be able to run on some grid.
     """
 
     def sigma_of(voting: Voting, square: float, rates: Rates | None) -> float:

@@ -3,8 +3,8 @@
 `State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh grams: candidates, charge,
 noise and cutpoints. The `Runner` sends it to the gate, which compares it with the certificate and returns the
 `Outcome`, a function of the noisy weights. The plan's `schedule` computes the next pass from the state, and the pass's
-`after` computes the next state from the outcome. Both are pure functions that receive no private number. `run_passes`
-contains the loop.
+`after` computes the next state from the outcome. Both are pure functions that receive no private numbers. The function
+`run_passes` contains the loop.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ LABELS = {"words": "length", "measurement": "measurement", "screening": "prevote
 
 
 class Keep(NamedTuple):
-    """The grams that users keep after a vote. Users drop all other grams.
+    """The grams that each user keeps after a vote. All other grams are dropped from the data.
 
     Attributes:
         names: int64, the names of the released grams, including grams without users, in increasing order.
@@ -58,15 +58,15 @@ class Keep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NextVote:
-    """The vote on the next length, which is fixed before the vote and its screening vote.
+    """The numbers of the vote on the next length, which are fixed before this vote and its screening vote.
 
     Attributes:
         forecast: The forecast of the candidates that the pruning rule allows.
         likely: The candidates that are worth a vote according to their forecasts.
-        measurement_sigma: The noise scale of the measurement for the forecast.
+        measurement_sigma: The noise scale of the measurement that the forecast uses.
         round: The grid, the noise and the usual threshold.
         charge: The charge of each user.
-        screening: The mu^2 of the screening vote before it, or None if there is no screening vote.
+        screening: The mu^2 of the screening vote before this vote, or None if there is no screening vote.
     """
 
     forecast: Forecast
@@ -79,10 +79,10 @@ class NextVote:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything that is public about an extraction so far.
+    """The public state of a release of n-grams.
 
     Attributes:
-        plan: The plan that runs.
+        plan: The plan of the release.
         words: The released words, in the order of their bytes.
         rounds: The adaptive rounds that released the words, if there are any.
         grams: The released grams of each length.
@@ -91,13 +91,13 @@ class State:
         levels: int64 by rank, the number of cutpoints that each gram of the last released length reached.
         estimates: The estimates of the released grams of each measured length.
         charges: The charges of the passes after length 1.
-        ballot: The next vote; None until its measurement.
+        ballot: The next vote, or None until its measurement has run.
         joined: The candidates of the next vote, including those that passed its screening vote, or None without a
             screening vote.
         deferred: The candidates for the second-chance pass, by length.
-        least: The forecast, in sigma, below which the last vote released too little.
+        least: The forecast, in sigma, below which the last vote released too few candidates.
         spurious: The maximum expected number of spurious grams so far, including words of a public list.
-        second_chance: The numbers of the second-chance pass; None before this pass.
+        second_chance: The numbers of the second-chance pass, or None before this pass.
     """
 
     plan: "NGramsPlan"
@@ -118,7 +118,7 @@ class State:
 
     @property
     def length(self) -> int:
-        """The next length."""
+        """The length whose passes are next."""
         return len(self.grams) + 1
 
     @property
@@ -151,8 +151,8 @@ class Outcome(NamedTuple):
 
     Attributes:
         names: int64, the candidates that reach the lowest cutpoint, in increasing order. For words, these are ranks.
-        levels: int64, the number of cutpoints that each candidate reaches. In a measurement, these are the noisy
-            weights by rank, in cells.
+        levels: int64, the number of cutpoints that each candidate reaches. After a measurement, the array contains the
+            noisy weights by rank, in cells.
         words: At length 1, the released words, in the order of their bytes.
         rounds: The adaptive rounds that released the words, if there are any.
         spurious: The maximum expected number of released words without users. Only words of a public list can have no
@@ -171,19 +171,19 @@ class Pass:
     """One pass over the users. All fields are public.
 
     Attributes:
-        kind: The purpose of the pass.
+        kind: The type of the pass.
         length: The number of tokens in the weighed grams, or the largest such number for the second-chance pass.
-        shares: The weighting, on the grid that was charged for; None for words in adaptive rounds.
+        shares: The weighting, on the grid that was charged for, or None for words in adaptive rounds.
         sigma: The noise scale.
         after: The function that computes the state after this pass from its outcome.
-        charge: The charge of each user; None at length 1 and if all users are charged for every pass.
-        vote: The candidates and cutpoints of a vote; None for a measurement and for words in adaptive rounds.
-        size: The number of measured grams, for a measurement.
-        rounds: The adaptive rounds of length 1, or their menu; None for all other passes.
+        charge: The charge of each user, or None at length 1 and if all users are charged for every pass.
+        vote: The candidates and cutpoints of a vote, or None for a measurement and for words in adaptive rounds.
+        size: The number of measured grams, or 0 if the pass is not a measurement.
+        rounds: The adaptive rounds of length 1 or their menu, or None for all other passes.
         keep: The grams that users keep before the pass, or None if the preceding pass was not a vote.
         extend: The candidates that extend the grams of users to this length before the pass, or None if their grams
             already have this length.
-        among: The candidates that take part; None for all candidates.
+        among: The candidates that take part, or None if all candidates take part.
     """
 
     kind: PassKind
@@ -212,10 +212,10 @@ class Pass:
 
 
 class Runner:
-    """The object that runs passes through the gate of a release. The gate does not return private data."""
+    """The object that runs passes through the gate of a release, which returns no private data."""
 
     def __init__(self, engine: Engine, gate: "AdaptiveGate | ThresholdGate", listed: PublicParts | None = None) -> None:
-        """Start with the private data, their gate, and the public list of words, if there is one."""
+        """Store the private data, their gate, and the public list of words, if there is one."""
         self._engine, self._gate, self._listed = engine, gate, listed
         self._later: LaterPasses | None = None
 
@@ -240,7 +240,7 @@ class Runner:
 
 
 def next_pass(state: State) -> GateCall[Runner, State] | None:
-    """Return the next pass of the plan's schedule, as a call of the runner."""
+    """Return the next pass of the plan's schedule as a call to the runner, or None after the last pass."""
     if (step := state.plan.schedule(state)) is None:
         return None
     return GateCall(lambda runner: runner.execute(step), step.after, counted=step.kind in ("words", "vote"))
@@ -261,20 +261,20 @@ def release_ngrams(plan: "NGramsPlan", data: Corpus, seed: int | None) -> Releas
 
 
 def downward_closed(lengths: Sequence[Int32s]) -> list[Int32s]:
-    """Add the missing parts of grams, such as suffixes with single-side pruning. A part reveals nothing new.
+    """Add the missing parts of grams, such as suffixes with single-side pruning. The added parts reveal nothing new.
 
     Args:
         lengths: int32 (grams, length) for each length from 1 on. All prefixes are present.
 
     Returns:
-        The same arrays, including all parts, in the order of their tokens.
+        The same arrays with all missing parts added, in the order of their tokens.
     """
     closed = list(lengths)
     for index in range(len(closed) - 1, 0, -1):
         longer, shorter = closed[index], closed[index - 1]
         if len(longer) and longer.shape[1] > 1:
-            # The loop runs from long to short, so parts that are added at one length get their own parts at the next
-            # length.
+            # The loop runs from the longest to the shortest grams, so the parts of an added part are added in the next
+            # step.
             every = np.unique(np.concatenate([shorter, longer[:, 1:], longer[:, :-1]]), axis=0)
             closed[index - 1] = shorter if len(every) == len(shorter) else every.astype(np.int32)
     return closed

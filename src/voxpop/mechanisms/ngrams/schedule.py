@@ -43,7 +43,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 
 def schedule(state: State) -> Pass | None:
-    """Return the next pass; None at the end."""
+    """Return the next pass, or None after the last pass."""
     if not state.grams:
         return _words_pass(state)
     if state.ballot is not None:
@@ -114,10 +114,10 @@ def _forecast(valid: Candidates, state: State) -> Forecast:
 
 
 def _screening(state: State, ballot: NextVote, square: float) -> Pass:
-    """Hold a screening vote on the pruned valid candidates at a small charge. Candidates that pass join the vote."""
+    """Run a screening vote on the pruned valid candidates at a small charge. Candidates that pass join the vote."""
     length, valid, likely = state.length, ballot.forecast.valid, ballot.likely
     voting = state.plan.mechanism.voting(length)
-    # This is the expected number of pruned candidates without users that pass, per gram released at the preceding
+    # `hits` is the expected number of pruned candidates without users that pass, per gram released at the preceding
     # length.
     hits = tuned.FIRST_STANDING_OUT if length == 2 else tuned.STANDING_OUT
     chance = min(0.5, hits * state.before / (valid.count - likely.count))
@@ -131,13 +131,13 @@ def _screening(state: State, ballot: NextVote, square: float) -> Pass:
 
 
 def _after_screening(state: State, likely: Candidates, among: Subset, sigma: float, outcome: Outcome) -> State:
-    # Noise also raises likely candidates above cutpoints, but these candidates already take part in the vote.
+    # Likely candidates can also reach cutpoints because of noise, but they already take part in the vote.
     further = among.holds(outcome.names)
     return replace(state, joined=Joined(likely, outcome.names[further], outcome.levels[further] - 1, sigma))
 
 
 def _vote(state: State, ballot: NextVote) -> Pass:
-    """Vote on the likely candidates and on those that passed the screening vote."""
+    """Vote on the likely candidates and on the candidates that passed the screening vote."""
     vote, joined, likely = ballot.round, state.joined, ballot.likely
     candidates: NumberedCandidates = likely if joined is None else joined
     bands = bands_of(likely, ballot.forecast, tuned.FIRST_EDGE * vote.scale, joined)
@@ -176,7 +176,7 @@ def _after_vote(state: State, ballot: NextVote, vote: ThresholdVote, bands: Band
         state,
         grams=(*state.grams, state.grams[-1].longer(names[result.selected], single=False)),
         ran=(*state.ran, ran),
-        # Spurious grams are also kept, although they have no users.
+        # The names of spurious grams are also kept, although these grams have no users.
         keep=Keep(names[result.selected], names[places]),
         levels=levels[result.selected],
         ballot=None,
@@ -194,13 +194,14 @@ def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
 
     Args:
         eta: The maximum expected share of spurious grams.
-        sizes: The number of grams that each preceding length released.
-        spent: The number of spurious grams among them that was charged.
+        sizes: The number of grams that were released at each preceding length.
+        spent: The number of spurious grams that was charged for these lengths.
     """
     rule, before = allowance(eta, len(sizes) + 1), sum(sizes)
     if rule.of == ALL_SO_FAR:
         return rule.share, max(0.0, rule.share * before - spent)
-    # This is the published number for this length, but at most eta times the number of all grams released before it.
+    # The published algorithm allows eta times the number of grams that are one token shorter. Here, the number is also
+    # at most eta times the number of all grams released before, minus `spent`.
     return 0.0, max(0.0, min(rule.share * sizes[-1], eta * before - spent))
 
 

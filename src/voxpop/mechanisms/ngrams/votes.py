@@ -3,7 +3,7 @@
 The level of a candidate is the number of increasing cutpoints that its noisy weight reaches. For each band and
 cutpoint, the number of candidates that reach the cutpoint is public, and the expected number that reach it only because
 of noise is known. Therefore the cutpoints of all bands are chosen together, so that they release as many candidates as
-possible while the share of spurious grams remains below eta. All of this is a function of noisy weights.
+possible while the share of spurious grams remains below eta. All of these results are functions of noisy weights.
 """
 
 from dataclasses import dataclass, replace
@@ -44,11 +44,11 @@ def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
 
 
 def cutpoints_above(usual: float, top: float) -> Floats:
-    """Return the increasing cutpoints above the published threshold, in sigma. They show the weight of a gram.
+    """Return the increasing cutpoints above the published threshold, in sigma. They only indicate the weight of a gram.
 
     Args:
         usual: The published threshold, in sigma.
-        top: The cutoff above which weight stops increasing.
+        top: The cutoff above which weight stops increasing, in sigma.
     """
     top = min(top, usual + tuned.FURTHEST)
     fine = np.arange(usual + tuned.FINE_STEP, usual + 1, tuned.FINE_STEP)
@@ -73,7 +73,8 @@ class Votes:
     def reference(self) -> int:
         """The reference cutpoint r.
 
-        The number of candidates below it gives an estimate of the number without users (Storey 2002).
+        The number of candidates below this cutpoint gives an estimate of the number of candidates without users (Storey
+        2002).
         """
         return int(np.argmax(self.chances <= tuned.MOST_CHANCE))
 
@@ -81,19 +82,19 @@ class Votes:
     def empty(self) -> Floats:
         """An upper estimate of the number of candidates without users in each band.
 
-        The estimate also counts grams with few users.
+        It is an upper estimate because it also counts grams with few users.
         """
-        # Shape (bands,). 1 is added so that no estimate is 0.
+        # Shape (bands,). Adding 1 ensures that no estimate is 0.
         below = self.sizes - self.reached[:, self.reference] + 1
         return np.asarray(np.minimum(self.sizes, below / (1 - self.chances[self.reference])))
 
     def choose(self, share: float, spare: float) -> tuple[Int64s, Floats]:
         """Return the cutpoint of each band, and the number of spurious grams that is charged for the band.
 
-        A cutpoint after the last cutpoint selects no candidates. A price is put on each spurious gram, so that the
-        bands can choose independently. The function uses the lowest price at which the share of spurious grams
-        is within its limit. The charge is at least the expected number of released spurious grams, for any candidates
-        (docs/privacy/ngrams.md, "Spurious grams").
+        If the returned index is one past the last cutpoint, the band selects no candidates. Each spurious gram has a
+        price, so that the bands can be optimised independently. The function uses the lowest price at which the share
+        of spurious grams is within the limit. For any candidates, the charge is at least the expected number of
+        released spurious grams (docs/privacy/ngrams.md, "Spurious grams").
 
         Args:
             share: The number of spurious grams allowed for each released gram.
@@ -111,10 +112,10 @@ class Votes:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdVote:
-    """The candidates of a vote, and its cutpoints.
+    """The candidates and the cutpoints of a vote.
 
     Attributes:
-        candidates: All candidates; None at length 1, at which only grams with users can be selected.
+        candidates: All candidates, or None at length 1, at which only grams with users can be selected.
         rules: The rules that decide whether a noisy weight reaches each cutpoint. All rules have the same noise, and
             thresholds increase.
     """
@@ -171,7 +172,7 @@ class ThresholdVote:
 
     @property
     def thresholds(self) -> Floats:
-        """The noisy weight that each cutpoint requires."""
+        """The minimum noisy weight that reaches each cutpoint."""
         return np.array([each.threshold_units * each.unit for each in self.rules])
 
 
@@ -234,7 +235,8 @@ def deferred_by(held: Int64s, levels: Int64s, votes: Votes, result: Selection) -
         for part in np.array_split(mine, max(1, min(tuned.PIECES, mine.size // tuned.FEWEST_IN_PIECE))):
             if not part.size:
                 continue
-            # These are the indices of the lowest cutpoint and of the first unreached cutpoint of the piece.
+            # `low` is the index of the last cutpoint that all candidates of the piece reach, and `high` is the index of
+            # the first cutpoint that none of them reaches.
             low, high = int(levels[part[0]]) - 1, int(levels[part[-1]])
             within = int(reached[band, low] - reached[band, high])
             # The estimated share of candidates with users is 1 - n (p_low - p_high) / (candidates between the two).
