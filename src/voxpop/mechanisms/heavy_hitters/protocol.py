@@ -212,9 +212,7 @@ class Spelling:
     excluded: Bytes | None = None
 
     def fits(self, rules: Rules) -> Bytes:
-        """Return 1 for each word that can receive votes, and 0 for empty words, long words and words on the public
-        list.
-        """
+        """Return 1 for words that can receive votes, and 0 for words that are empty, too long or on the list."""
         # These other words are removed before the user's word is chosen, so users do not waste votes on them.
         fitting = (self.sizes > 0) & (self.sizes <= rules.longest)
         if self.excluded is not None:

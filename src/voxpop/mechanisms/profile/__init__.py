@@ -1,1 +1,1 @@
-"""The profile of a table, which consists of values of all columns that many users share, with counts and cover."""
+"""The profile of a table, which consists of the values that many users share in each column, with counts and cover."""

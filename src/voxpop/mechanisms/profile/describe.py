@@ -61,7 +61,7 @@ def _about_keys(plan: Mapping[str, Any], guarantee: str) -> str:
 
 
 def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return the lines about the cost of each part of the plan, and about the total of several equal releases."""
+    """Return the lines about the cost of each part of the plan, and about the total cost of several equal releases."""
     choice = rows_of_type(plan, "classes")
     parts = [f"the choice costs {100 * row['rate'] / plan['epsilon']:.0f} % of epsilon" for row in choice]
     if plan["other_rows"]:
@@ -69,7 +69,7 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
             "the other rows cost "
             + (f"{200 * COVER:.0f} % of the counts" if plan["repeated"] else f"{100 * SHARE_OF_REST:.0f} % of epsilon")
         )
-    # If delta is large, the sum of deltas alone bounds the total, so its epsilon would be 0.
+    # If delta is large, the sum of the deltas alone covers the total cost, so the total epsilon would be 0.
     kept = [each for each in plan["together"] if each["releases"] * plan["delta"] < 1 and each["epsilon"] > 0]
     total = " and ".join(f"{each['releases']} have epsilon {each['epsilon']:.3g}" for each in kept)
     advice = "" if plan["repeated"] else "; with repeated=True (--repeated) the total is smaller"
@@ -84,7 +84,7 @@ def _cost_lines(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _entry_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return a line for each possible entry, or for the entry that was used."""
+    """Return a line for each possible entry of the menu, or for the entry that was used."""
     lines = [
         f"at most {row['limit']} {'key' if row['limit'] == 1 else 'keys'} per user: one noisy number per key, standard "
         f"error {row['error']:.3g} users"
@@ -115,7 +115,7 @@ def _noun(plan: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _needed(plan: Mapping[str, Any]) -> Grid:
-    """Return the users that a value needs, by number of values per user. Listed values have an additional column."""
+    """Return the table of users needed, by number of values per user. Listed values have an additional column."""
     one, several = _noun(plan)
     listed = "users_needed" in plan.get("known", {})
     lists = [plan, plan["known"]] if listed else [plan]

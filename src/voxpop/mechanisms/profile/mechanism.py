@@ -31,7 +31,7 @@ Joint = Literal["pairs"] | Sequence[Sequence[str]] | None
 
 
 class TypedMechanism(Mechanism["Corpus", "Profile"]):
-    """The common part of mechanisms that read typed columns of a table."""
+    """The base class of mechanisms that read typed columns of a table."""
 
     @property
     @abstractmethod
@@ -63,7 +63,7 @@ class TypedMechanism(Mechanism["Corpus", "Profile"]):
 @final
 @dataclass(frozen=True)
 class ProfileMechanism(TypedMechanism):
-    """Release the values of all columns of a table that many users share.
+    """Release the values that many users share, for all columns of a table.
 
     This is the configuration of `voxpop.profile`.
 
@@ -79,7 +79,7 @@ class ProfileMechanism(TypedMechanism):
             expected number of released joint values without users is at most 0.1.
         counts: Whether noisy counts of users and the cover of each column are released.
         left_out: The names of the columns that are excluded from the profile, with the reasons, for the record.
-        known: A public list of values or words for some of the columns, as in `voxpop.Items`, or None.
+        known: Public lists of values or words by column, each in a form that `voxpop.Items` accepts, or None.
 
     Raises:
         InputError: A combination is empty, a type has no exact values, or a list does not fit its column.
@@ -101,7 +101,7 @@ class ProfileMechanism(TypedMechanism):
     known: "Mapping[str, Known] | None" = None
 
     def __post_init__(self) -> None:
-        """Check the sets and the lists."""
+        """Check the columns, the combinations and the public lists."""
         keys = self.keys
         if self.known is not None:
             from voxpop.release.known import KnownColumns
@@ -139,12 +139,12 @@ class ProfileMechanism(TypedMechanism):
         Args:
             source: The table.
             user: The user column.
-            text: Text columns.
+            text: The text columns.
             columns: The columns of the profile.
-            joint: The combinations.
+            joint: The combinations of columns.
             counts: Whether counts and cover are released.
             known: The public lists by column.
-            types: The types that the source does not declare.
+            types: The types of the columns that the source does not declare.
             csv: The format of CSV files.
         """
         from voxpop.engine.read import declared_schema
@@ -207,23 +207,25 @@ class ProfileMechanism(TypedMechanism):
 @final
 @dataclass(frozen=True)
 class KeyCounts(TypedMechanism):
-    """Release the keys of a table that many users share, with counts, as a private GROUP BY.
+    """Release the keys that many users share in a table, with counts, as a private GROUP BY.
 
-    This is the configuration of `voxpop.profile` with combinations and without columns. Keys and counts are one
-    release. If users have few keys each, one noisy number per key decides whether the key is released, and this number
-    is also its count. Otherwise adaptive rounds find the keys, and counts are released afterwards. The release chooses
-    between these two methods privately.
+    This is the configuration of `voxpop.profile` with combinations and without columns. The keys and their counts are a
+    single release. If users have few keys each, one noisy number per key decides whether the key is released, and this
+    number is also its count. Otherwise adaptive rounds find the keys, and counts are released afterwards. The release
+    chooses between these two methods privately.
 
     Attributes:
         columns: The type of each column by name, as Arrow prints it. The types must be declared, not inferred from the
             values.
-        joint: The columns of each set of keys. Sets with fewer columns are margins of sets with more columns.
+        joint: The columns of each set of keys. A set with some of the columns of another set contains margins of that
+            set.
         max_keys_per_user: A public bound on the number of keys per user in all sets together, such as 1 if each account
             has one plan. With a bound, the release makes no private choice. If a user has more keys, this number of
-            keys is drawn.
+            them is drawn at random.
         other_rows: Whether the rows of keys that are not released are also measured.
         repeated: Whether the release is one of many, such as one every week. If so, rounds run for all users, because
-            the charges of rounds add up by squares. From about 12 releases on, rounds find more keys per release.
+            the costs of rounds in many releases add up as squares (mu^2). From about 12 releases on, rounds find more
+            keys per release.
 
     Raises:
         InputError: A combination is empty, a type has no exact values, or the limit is out of range.
@@ -245,7 +247,7 @@ class KeyCounts(TypedMechanism):
     repeated: bool = False
 
     def __post_init__(self) -> None:
-        """Check the sets and the limit."""
+        """Check the combinations and the limit."""
         _ = self.keys
         if self.max_keys_per_user is not None:
             check_whole(
@@ -254,7 +256,7 @@ class KeyCounts(TypedMechanism):
 
     @cached_property
     def keys(self) -> TypedKeys:
-        """The combinations."""
+        """The combinations of columns."""
         return TypedKeys(_exact_columns(self.columns), (), tuple(map(tuple, self.joint)), alone=True)
 
     @classmethod
@@ -270,7 +272,7 @@ class KeyCounts(TypedMechanism):
         types: Mapping[str, Any] | None = None,
         csv: CSV | None = None,
     ) -> "KeyCounts":
-        """Take the types of the columns from the schema of a table. Values are not read.
+        """Read the types of the columns from the schema of a table. Values are not read.
 
         `voxpop.profile` describes all arguments.
 
@@ -281,7 +283,7 @@ class KeyCounts(TypedMechanism):
             max_keys_per_user: A public bound on the number of keys per user.
             other_rows: Whether the rows of keys that are not released are also measured.
             repeated: Whether the release is one of many.
-            types: Types that the source does not declare.
+            types: The types of the columns that the source does not declare.
             csv: The format of CSV files.
         """
         from voxpop.engine.read import declared_schema
@@ -336,7 +338,7 @@ def _sets_of(joint: Any) -> tuple[tuple[str, ...], ...]:
 
 
 def _only_texts(what: str, names: Iterable[Any]) -> tuple[str, ...]:
-    """Return names of columns as a tuple. Other values, such as numbers, are rejected before the schema is read."""
+    """Return the names of columns as a tuple. Other values, such as numbers, are rejected before the schema is read."""
     found = tuple(names)
     if not all(isinstance(name, str) for name in found):
         raise InputError(f"`{what}` must contain names of columns, which are strings. Write the names in quotes.")
@@ -350,7 +352,7 @@ def _check_columns(names: Sequence[str], declared: Mapping[str, Any]) -> None:
 
 
 def _exact_columns(columns: Mapping[str, str]) -> tuple[KeyColumn, ...]:
-    """Return the columns. All columns must have exact values."""
+    """Return the columns. Raise an error if the values of a column are not exact."""
     found = tuple(KeyColumn(name, kind) for name, kind in columns.items())
     for each in found:
         try:
@@ -396,7 +398,7 @@ def profile(
     ledger: "Account | None" = None,
     seed: int | None = None,
 ) -> "Profile":
-    """Release the values of all columns of a table that many users share, with counts, under one guarantee.
+    """Release the values that many users share, for all columns of a table, with counts, under one guarantee.
 
     If `joint` is a list and neither columns nor texts are named, the result contains only the keys of these
     combinations with their counts, as for GROUP BY and GROUPING SETS. The whole budget is spent on them.
@@ -405,7 +407,7 @@ def profile(
     plan without a release, use `vp.ProfileMechanism.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
 
     Args:
-        source: A table, as for `voxpop.read`.
+        source: A table in any form that `voxpop.read` accepts.
         user: The column or columns that identify the user of a row.
         budget: The budget of the whole profile.
         text: The text columns. Their words are released.
@@ -414,8 +416,8 @@ def profile(
             The default does not depend on the values.
         joint: "pairs" for all pairs of columns that are not texts, or a list such as [("country", "city")].
         counts: Whether noisy counts and cover are released. Without them, more values are released.
-        known: A public list of values or words for some of the columns, such as {"country": vp.known.countries()}.
-            Listed values need fewer users; see `voxpop.Items`. A release of keys does not accept it.
+        known: Public lists of values or words by column, such as {"country": vp.known.countries()}. Listed values need
+            fewer users; see `voxpop.Items`. A release of keys accepts no list.
         max_keys_per_user: A public bound on the number of keys per user, such as 1 if each account has one plan. It
             applies only to a release of keys.
         other_rows: Whether the rows of keys that are not released are also measured. It applies only to a release of

@@ -79,7 +79,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
         joining: The mu^2 of the rounds over joint values, or 0 without joint values.
         counting: The mu^2 of the counts, or 0 without counts.
         cover_sigma: The standard deviation of the noise on the shares of covered and other rows, or 0 without cover.
-        slack: The part of delta that finite arithmetic costs.
+        slack: The part of delta that is reserved for finite arithmetic.
 
     Example:
         >>> import voxpop as vp
@@ -104,7 +104,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
     @property
     def later(self) -> float:
-        """The mu^2 of everything after the rounds, computed from the numbers that are used, rounded up."""
+        """The mu^2 of all passes after the rounds, computed from the numbers that are used and rounded up."""
         return later_square(self.joining, self.counting, self.cover_sigma, len(self.mechanism.keys.columns))
 
     def _proof(self) -> Proof:
@@ -142,7 +142,7 @@ class ProfilePlan(DiscoveryPlan[ProfileConfiguration, "Corpus", "Profile"]):
 
 def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan:
     """Compute the numbers of a profile; see `ProfileMechanism.plan`."""
-    # There are rounds over single values and over joint values.
+    # The slack covers the rounds over single values and the rounds over joint values.
     listed = profiling.known_columns and profiling.known_columns.listed
     slack = slack_delta(planned_slack(None, listed), budget.epsilon) + slack_delta(planned_slack(None), budget.epsilon)
     slack += walk_slack(budget.epsilon, LATER)
@@ -157,7 +157,8 @@ def plan_profile(profiling: ProfileConfiguration, budget: Budget) -> ProfilePlan
     if share < 1.0:
         # Compute the mu^2 that remains after the rounds and their histogram, rounded down.
         rest = (menu.square * (1 / share - 1) - menu.sigma**-2) * (1 - 2.0**-30)
-        # These are shares of the remaining 1 - share. Each part pays an equal part of the histogram.
+        # The later passes divide the remaining 1 - share, and each of them pays for the histogram in proportion to its
+        # share.
         joining = rest * (1.0 - share - measured) / (1.0 - share)
         counting = rest * tuned.SHARE_OF_COUNTS / (1.0 - share) if profiling.counts else 0.0
         cover_sigma = sqrt(columns / (rest * tuned.COVER / (1.0 - share))) * (1 + 2.0**-40) if profiling.counts else 0.0
@@ -169,7 +170,7 @@ class KeysConfiguration(Configured, Protocol):
 
     @property
     def keys(self) -> "TypedKeys":
-        """The combinations."""
+        """The combinations of columns."""
 
     @property
     def max_keys_per_user(self) -> int | None:
@@ -191,18 +192,18 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     Attributes:
         menu: The entries with one noisy number per key.
-        parts: The entry for users in parts by their number of keys, or None if there is no choice.
+        parts: The entry that counts users in separate parts by their number of keys, or None without a private choice.
         passes: The entry for rounds. In the plan of a release by rounds, the rounds of the chosen limit follow this
             entry.
         counting: The mu^2 of the counts after rounds.
-        choosing: The rate of the noise on the numbers of users in classes, or 0 if the limit is public.
-        rest: The rate of the noise on the sums of shares, or 0 without these sums.
+        choosing: The rate of the noise on the number of users in each class, or 0 without a private choice.
+        rest: The rate of the noise on the sums of users' shares of rows, or 0 without these sums.
         cover_sigma: The standard deviation of the noise on these sums in repeated releases, or 0 without them.
-        later: The mu^2 of everything after the rounds, which is at least the mu^2 of counts and sums. It depends
-            neither on the sets nor on the sums, so a reserve in a ledger pays for all releases of a budget.
-        chosen: The index of the entry that was used, in the order menu, parts, rounds; None before a private choice.
-        limit_of_more: The number of keys for which each user with three or more keys counted, or None if no such users
-            count.
+        later: The mu^2 of all passes after the rounds, which is at least the mu^2 of counts and sums. It depends
+            neither on the sets nor on the sums, so one reserve in a ledger pays for all releases with the same budget.
+        chosen: The index of the entry that was used, in the order menu, parts, rounds, or None before a private choice.
+        limit_of_more: The maximum number of keys for which each user with three or more keys was counted, or None if no
+            such users were counted.
 
     Example:
         >>> import voxpop as vp
@@ -227,7 +228,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def place_of_parts(self) -> int | None:
-        """The index of the entry for parts, if there is one."""
+        """The index of the entry that counts users in parts, or None without this entry."""
         return None if self.parts is None else len(self.menu)
 
     @property
@@ -237,14 +238,14 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def noise(self) -> KeyNoise | None:
-        """The noise of the entry that was used, or, before a run, of the entry for the most keys; None for rounds."""
+        """The noise of the entry that was used, or None before a private choice, for parts and for rounds."""
         if self.chosen is None:
             return None if self.passes else self.menu[-1]
         return self.menu[self.chosen] if self.chosen < len(self.menu) else None
 
     @property
     def error(self) -> float | None:
-        """The standard deviation of the noise on each count, if one noisy number per key or parts ran."""
+        """The standard deviation of the noise on each count, or None before a private choice and for rounds."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_spread(self.parts, self.limit_of_more)
         return None if self.noise is None else noise_spread(self.noise)
@@ -256,7 +257,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def error_bound(self) -> int | None:
-        """The bound that the noise of a count satisfies with probability 0.95, if `error` is known."""
+        """A bound on the noise of a count, which is correct with probability 0.95, or None if `error` is None."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_bound(self.parts, self.limit_of_more, _BOUND_PROBABILITY)
         return None if self.noise is None else noise_bound(self.noise, _BOUND_PROBABILITY)
@@ -272,7 +273,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     def _proof(self) -> KeysProof | AdaptiveProof:
         rounds = None
         if self.passes:
-            # These are the histogram of counts, the counts, and the sums of shares.
+            # The `LATER` passes are the histogram of counts, the counts, and the sums of shares.
             sets, sigma = len(self.mechanism.keys.sets), self.cover_sigma
             cover = Cover(sets, sigma) if sigma else None
             later = Later(self.later, "parts", LATER, 0.0, self.counting, cover)
@@ -283,7 +284,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return KeysProof(edges, self.choosing, self.rest, len(self.mechanism.keys.sets), self.menu, rounds, self.parts)
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int | None:
-        """Return the users needed with the entry that was used, or with the entry for this number of keys per user."""
+        """Return the number of users needed with the entry that was used, or with the entry for this number of keys."""
         ran = self.chosen if self.choosing else None
         if self.parts is not None and ran == self.place_of_parts:
             found = partial(released_in_parts, self.parts, held=per_user)
@@ -296,7 +297,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         kept = min(1.0, noise.limit / per_user)
 
         def reached(users: int) -> bool:
-            # From 2 j + 1 users on, every key is released.
+            # With reach j, a key with 2 j + 1 or more users is always released.
             some = binom.pmf(np.arange(chances.size), users, kept)
             return float(some @ chances + binom.sf(chances.size - 1, users, kept)) >= probability
 
@@ -309,11 +310,11 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return release_keys(self, data, seed)
 
     def entry_for(self, counts: "Int64s") -> int:
-        """Return the index of the entry for noisy numbers of users by class.
+        """Return the index of the entry that the noisy numbers of users by class select.
 
         Among the entries that omit at most a hundredth of all (user, key) pairs, this is the entry with the smallest
-        number of keys. If there is no such entry, the function returns the entry for parts if most pairs belong to
-        users with one or two keys, and the entry for rounds otherwise.
+        limit. If there is no such entry, the function returns the entry for parts if enough pairs belong to users with
+        one or two keys, and the entry for rounds otherwise.
         """
         users = assumed_users([int(count) for count in counts], 1.0 / float(self.choosing))
         pairs = sum(count * held for count, held in zip(users, tuned.KEYS_HELD, strict=True))
@@ -325,13 +326,14 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return self.place_of_parts if few and self.place_of_parts is not None else self.place_of_rounds
 
     def ran(self, chosen: int | None, round_limit: int | None = None, limit_of_more: int | None = None) -> "KeysPlan":
-        """Return the plan with the used entry, and its limit for rounds or for users with three or more keys."""
+        """Return the plan with the entry that was used, and its limit for rounds or for users with three or more keys.
+        """
         first = self.passes[0] if self.passes else None
         passes = (first, first.entry(round_limit)) if isinstance(first, Menu) and round_limit else self.passes
         return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)
 
     def _totals(self) -> list[dict[str, float]]:
-        """Return the epsilons of several equal releases, if deltas add up, or an empty list for a changed plan."""
+        """Return the total epsilon of several equal releases if deltas add up, or an empty list for a changed plan."""
         if not self._certificate:
             return []
         return [{"releases": each, "epsilon": compose([self.guarantee] * each).epsilon} for each in _REPEATS]
@@ -350,7 +352,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         }
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return one row per type of pass, or per round and per entry. Only the passes of the chosen entry run."""
+        """Return one row for each type of pass, each round and each entry. Only the passes of the chosen entry run."""
         choosing = {"edges": list(tuned.KEY_EDGES), "rate": float(self.choosing)}
         rows: list[dict[str, Any]] = [{"pass": "classes", **choosing}] if self.choosing else []
         for each in self.menu:
@@ -382,13 +384,13 @@ def _rows_after(plan: ProfilePlan | KeysPlan, columns: int, joining: float = 0.0
 
 
 def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
-    """Return the numbers of users with 1, 2, 3, and 4 or more keys that the noisy numbers suggest.
+    """Return the assumed numbers of users with 1, 2, 3, and 4 or more keys, based on the noisy numbers.
 
-    A class above 1 counts if its number is unlikely to be only noise. Otherwise the function assumes that the numbers
-    of users continue to decrease as before, unless the noisy number contradicts this.
+    The noisy number of a class above 1 is used if it is unlikely to be only noise. Otherwise the function assumes that
+    the numbers of users continue to decrease as before, unless the noisy number contradicts this assumption.
 
     Args:
-        counts: The noisy number of users by class.
+        counts: The noisy number of users in each class.
         scale: The scale of the noise, in users.
     """
     first, second, third, more = counts
@@ -405,7 +407,7 @@ def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
 
 
 def _continued(expected: float, count: int, scale: float) -> float:
-    """Return the noisy number of a class, or 0 if it is too low for the expected number."""
+    """Return the noisy number of a class, or 0 if it is too low compared with the expected number."""
     contradicted = expected - count >= tuned.CONTRADICTED * scale or count <= scale / 2
     return 0.0 if contradicted else float(count)
 
@@ -426,7 +428,7 @@ def plan_keys(keyed: KeysConfiguration, budget: Budget) -> KeysPlan:
     choosing, rest = (_part_of_epsilon(whole, tuned.SHARE_OF_ENTRY) if private else Fraction(0)), Fraction(0)
     if keyed.other_rows and not repeated:
         rest = _part_of_epsilon(whole, tuned.SHARE_OF_REST)
-    # This covers the passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
+    # The slack covers the passes of both kinds of entries, at the largest epsilon at which a certificate is evaluated.
     top = float(whole + choosing + rest) * (1 + 2.0**-20)
     slack = walk_slack(top, 2 * LATER + MOST_REACH // 16)
     if with_rounds:
@@ -479,7 +481,7 @@ def _key_noise(limit: int, rate: Fraction, delta: float) -> KeyNoise:
 
 
 def _epsilon_of_rounds(epsilon: float, delta: float, losses: list[float]) -> float:
-    """Return the epsilon for which rounds are planned, so that rounds and pure releases together are within delta."""
+    """Return the epsilon for which rounds are planned, so that rounds and pure releases together cost at most delta."""
     if not losses:
         return epsilon
     low, high = epsilon - sum(losses), epsilon

@@ -52,7 +52,7 @@ class Stages(NamedTuple):
     """The private data of a profile.
 
     Attributes:
-        every: All typed keys.
+        every: The users with all their typed keys.
         single: The same users with only their single keys.
     """
 
@@ -80,7 +80,7 @@ def keyed_engine(plan: "ProfilePlan | KeysPlan", data: Corpus) -> Engine:
 
 
 class _Profiled(NamedTuple):
-    """The public results of a profile: tokens, their rounds, joint candidates without a decision, counts and cover."""
+    """The public results of a profile: its tokens, rounds, number of undecided joint candidates, counts and cover."""
 
     tokens: pa.LargeStringArray = NO_TOKENS
     rounds: AdaptiveRounds | None = None
@@ -146,7 +146,7 @@ def _with_joint(
 
 
 def _joint_candidates(keys: "TypedKeys", single: pa.LargeStringArray) -> int:
-    """Return the number of joint tokens of released single tokens, without combinations of too many values."""
+    """Return the number of possible joint tokens, without the combinations of columns that have too many values."""
     sizes = keys.sizes(single)
     if left_out := [" x ".join(names) for names in keys.joint if names not in sizes]:
         tell(f"these combinations have too many values and were skipped: {', '.join(left_out[:20])}.", None)
@@ -170,7 +170,7 @@ def covers(names: Sequence[str], cells: Any, error: float | None) -> dict[str, C
 
 
 class _Keyed(NamedTuple):
-    """The public results of keys: their entry, the keys, their users (and the limit or rounds), and shares of rows."""
+    """The public results of keys with counts: entry, keys, users, limit or rounds, error, and sums of shares."""
 
     place: int | None = None
     tokens: pa.LargeStringArray = NO_TOKENS
@@ -182,7 +182,7 @@ class _Keyed(NamedTuple):
 
 
 def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
-    """Release keys with their counts, and measure the rest; see `voxpop.profile`."""
+    """Release keys with their counts, and measure the other rows; see `voxpop.profile`."""
     keys = plan.mechanism.keys
     gate, guarantee = plan.begin(seed)
 
@@ -210,7 +210,7 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
     cover = {} if state.cells is None else covers(names, state.cells, plan.cover_error)
     ran = (*plan.passes, state.rounds) if state.rounds and isinstance(plan.passes[0], Menu) else plan.passes
     done = with_record(plan, gate, passes=ran, chosen=state.place, limit_of_more=state.limit)
-    # This depends only on released numbers.
+    # The adjusted counts depend only on released numbers.
     users = consistent_counts(keys.sets, sets, items, state.users)
     table = pa.table({"set": array_of(sets), "item": items, "users": int64_array(users)})
     source = corpus.token_source.removeprefix(keys.token_source)
@@ -218,14 +218,14 @@ def release_keys(plan: "KeysPlan", corpus: Engine, seed: int | None) -> Profile:
 
 
 def _chosen(plan: "KeysPlan", corpus: Engine, gate: "KeysGate") -> int:
-    """Return the index of the entry, chosen through the gate."""
+    """Choose an entry of the menu through the gate, and return its index."""
     place = plan.entry_for(gate.classes(corpus)) if plan.choosing else 0
     gate.choose(place)
     return place
 
 
 def _found_in_parts(parts: KeyParts, corpus: Engine, gate: "KeysGate") -> tuple[pa.LargeStringArray, Int64s, int]:
-    """Return keys released from users with one or two keys, users with any number of keys, and the chosen limit."""
+    """Return the keys that users with one or two keys release, the users of each key, and the chosen limit."""
     tokens, users = gate.few(corpus)
     limit = limit_of_more(parts, gate.sizes(corpus, tokens, SIZE_EDGES), len(tokens))
     return tokens, np.maximum(users + gate.more(limit), 1), limit
@@ -234,7 +234,7 @@ def _found_in_parts(parts: KeyParts, corpus: Engine, gate: "KeysGate") -> tuple[
 def _found_in_rounds(
     plan: "KeysPlan", corpus: Engine, seed: int | None, gate: "AdaptiveGate | KeysGate"
 ) -> tuple[pa.LargeStringArray, Int64s, None, AdaptiveRounds, float | None]:
-    """Return keys released in rounds, their numbers of users, the rounds, and the error of the numbers."""
+    """Return the keys released in rounds, the number of users of each key, the rounds, and the error of the numbers."""
     inner = gate if isinstance(gate, AdaptiveGate) else gate.rounds()
     tokens, rounds = released_in_rounds(plan.passes[0], inner, corpus)
     counts = _counts_for(plan, corpus, seed, tokens, inner)
@@ -251,14 +251,14 @@ def _shares(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate:
 
 
 def limit_of_more(parts: KeyParts, sizes: Int64s, keys: int) -> int:
-    """Return the maximum number of released keys that count per user with three or more keys, from noisy numbers.
+    """Return the maximum number of released keys for which each user with three or more keys is counted.
 
-    The function chooses the limit with the smallest error. It assumes that the bias on a key is the bias on the mean
-    key times `UNEVEN`.
+    The function chooses the limit with the smallest error, which is estimated from noisy numbers. It assumes that the
+    bias of a key's count is `UNEVEN` times the mean bias of all keys.
 
     Args:
-        parts: The noise of the entry.
-        sizes: The noisy numbers of users by class of their number of released keys.
+        parts: The noise of the entry that counts users in parts.
+        sizes: The noisy number of users in each class. The number of released keys of a user determines the class.
         keys: The number of released keys.
     """
     scale = 1.0 / float(parts.sizing)
@@ -277,8 +277,9 @@ def consistent_counts(
 ) -> Int64s:
     """Return noisy counts in which no margin has fewer users than one of its released cells.
 
-    A margin and the cells above it are replaced by their mean, which is the smallest change if errors are equal. If a
-    margin is still below a cell afterwards, it is raised. This may occur because a cell has several margins.
+    A margin and the cells that exceed it are replaced by their mean, which is the smallest change if all errors are
+    equal. If a margin is still below a cell afterwards, the margin is raised. This can occur because a cell can have
+    several margins.
 
     Args:
         names: The columns of each set.
@@ -303,7 +304,7 @@ def consistent_counts(
         if not low.size:
             break
     found: Int64s = np.rint(values).astype(np.int64)
-    # Sets with many columns are first, so that raised margins also raise the margins of smaller sets.
+    # Sets with many columns are processed first, so that a raised margin also raises the margins of smaller sets.
     widths = np.array([len(each) for each in names])[sets[margins]] if margins.size else margins
     for width in sorted(set(widths.tolist()), reverse=True):
         mine = widths == width

@@ -1,1 +1,1 @@
-"""Rounds that weigh items and decide about them. Set union and n-grams consist of such rounds."""
+"""Rounds that weigh items and decide which items are released. Set union and n-grams use such rounds."""

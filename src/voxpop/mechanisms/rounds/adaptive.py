@@ -74,10 +74,10 @@ class AdaptiveRounds:
     Attributes:
         limit: The maximum number of items per user in a round.
         pool: The maximum number of items per user in all rounds after the first.
-        first_round: The first round, which releases items and drops no items.
+        first_round: The first round, which releases items but does not drop items.
         rounds: The later rounds.
         score: The cumulative score of the later rounds, with the thresholds at which items are released or dropped.
-        known: The levels that decide about items of a public list, if there is one.
+        known: The levels that decide whether items of a public list are released, or None without a list.
         share: The part of the total mu^2 that the rounds spend; see `Terms`.
     """
 
@@ -110,12 +110,12 @@ class AdaptiveRounds:
 
     @property
     def cutoff(self) -> float | None:
-        """The cutoff of the last round, in units of weight; None for weightings without a cutoff."""
+        """The cutoff of the last round, in units of weight, or None for weightings without a cutoff."""
         return self.rounds[-1].cutoff
 
     @property
     def mus(self) -> list[float]:
-        """The mu of every round, in order. It is the sensitivity of the final setting, divided by sigma."""
+        """The mu of every round, in order. Each mu is the sensitivity with the final setting, divided by sigma."""
         first = self.first_round.shares.sensitivity / self.first_round.scale
         return [first, *(each.shares.sensitivity / each.sigma for each in self.rounds)]
 
@@ -125,13 +125,13 @@ class AdaptiveRounds:
         return fsum(mu * mu for mu in self.mus)
 
     def stated(self) -> Rounds:
-        """Return the numbers for a certificate."""
+        """Return the numbers that a certificate contains."""
         stated = stated_rounds(self.pool, self.first_round.stated(), self.rounds, self.score)
         return replace(stated, known=self.known)
 
     @property
     def scores(self) -> list[CumulativeScore]:
-        """The scores at which unknown items, and listed items from the lowest level on, are released."""
+        """The scores at which unknown items are released, and the scores of the lowest level for listed items."""
         return [self.score] if self.known is None else [self.score, at_level(self.score, self.known, 0)]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -197,7 +197,7 @@ class Terms:
 
     @property
     def sigma(self) -> float:
-        """The noise of one Gaussian release of sensitivity 1 that spends the whole budget of the rounds."""
+        """The sigma of one Gaussian release of sensitivity 1 that spends the whole budget."""
         return gaussian_sigma(self.epsilon, self.target * (1 - self.novelty)) * (1 + 2.0**-40)
 
 
@@ -218,7 +218,7 @@ def plan_rounds(terms: Terms, limit: int, pool: int, schedule: Schedule) -> Adap
 
 
 def begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule, RoundPlan, list[float]]:
-    """Return the weighting of all rounds, the first round, and the noise of the later rounds for a sensitivity of 1.
+    """Return the weighting of all rounds, the first round, and the sigmas of the later rounds for a sensitivity of 1.
 
     A BudgetError is raised if integer weights cannot represent the first round, which has the most noise.
     """
@@ -239,7 +239,7 @@ def begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule,
 def stated_rounds(
     pool: int, first: Threshold | None, rounds: Sequence[AdaptiveRound], score: CumulativeScore
 ) -> Rounds:
-    """Return the numbers of rounds for a certificate.
+    """Return the numbers of rounds that a certificate contains.
 
     Args:
         pool: The maximum number of items per user in all rounds after the first.
@@ -280,7 +280,7 @@ def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBo
 def _first_round(
     shares: CalibratedRule, sigma: float, novel: float, later: int, promise: MinUsersBound | None
 ) -> RoundPlan:
-    """Return the first round, which is an ordinary round that releases novel items with this probability."""
+    """Return the first round, which releases novel items with probability at most `novel`."""
     lowest = lowest_threshold(shares.novelty, "gaussian", sigma, novel, shares.sensitivity)
     if promise is not None:
         lowest = max(lowest, promise.threshold(shares.largest, "gaussian", sigma, 1 + later))
@@ -321,11 +321,11 @@ def _score(
     goal: float,
     promise: MinUsersBound | None,
 ) -> tuple[CumulativeScore, Caps]:
-    """Return the cumulative score with the lowest thresholds that bound the probability of novel items, and the caps.
+    """Return the cumulative score with the lowest thresholds that satisfy `goal`, and the caps.
 
     Args:
         rule: The weighting on its grid.
-        sigmas: The noise of each round for a sensitivity of 1. No round runs with less noise.
+        sigmas: The sigma of each round for a sensitivity of 1. No round runs with less noise.
         schedule: The division of the budget among the rounds.
         pool: The maximum number of items per user in all rounds.
         goal: The maximum probability that a novel item is released.
@@ -352,7 +352,7 @@ def _score(
         # For high thresholds, the bound is below the smallest double.
         return log(max(novel_release(at(last), ends), nextafter(0.0, 1.0)) / goal)
 
-    # Start from sqrt(-2 ln d), at which a normal tail is about d.
+    # Start from sqrt(-2 ln d), at which the tail of a normal distribution is approximately d.
     score = at(falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE))
     return score, _caps(score, weights, chances, pool, goal)
 
@@ -361,7 +361,7 @@ def _score(
 def _caps(
     score: CumulativeScore, weights: tuple[tuple[int, ...], ...], chances: tuple[float, ...], pool: int, goal: float
 ) -> Caps:
-    """Return, for each number of items, the highest level of caps that satisfies the bound on novel items."""
+    """For each number of items, return the highest level of caps that satisfies the bound on novel items."""
     each = lone_releases(score, np.array(weights) / ONE_CAP, np.array(chances))
     # t V_1(0) <= goal must be true for every number of items t up to the number of the level. The last level applies to
     # the whole pool.

@@ -44,7 +44,7 @@ def spare(mus: tuple[float, ...]) -> float:
 
 
 def levels(steps: Floats, mu: float, limit: int, pool: int) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
-    """Return the caps of all rounds at each level, in multiples of 2^-30, and the probabilities.
+    """Return the caps of all rounds at each level, in multiples of 2^-30, and the probability of an item at each level.
 
     The first level has no caps.
 
@@ -55,8 +55,8 @@ def levels(steps: Floats, mu: float, limit: int, pool: int) -> tuple[tuple[tuple
         pool: The maximum number of items per user over all rounds.
     """
     fewest = min(limit, pool)
-    # C_r increases from a part 1 - tilt of the score to the whole score. These are the weights that spend x dC_r. Their
-    # shape is (rounds,), and their mean is approximately 1.
+    # The envelope C_r increases from the part 1 - tilt of the score to the whole score. Dividing its increase in each
+    # round by the step of the round gives weights of shape (rounds,), with a mean of approximately 1.
     reached = np.cumsum(steps)
     tilt = TILT if limit >= pool else 0.0
     envelope = reached * (1 - tilt + tilt * reached / reached[-1])

@@ -1,6 +1,6 @@
 """Items of a public list, in rounds over such candidates only or in rounds that also decide about unknown items.
 
-Thresholds are lower, because no listed candidate is novel.
+The thresholds of listed candidates are lower, because these candidates are never novel.
 
 Every candidate gets noise in every round until it is released or dropped permanently, whether it is in a pool or not
 (docs/privacy/profile.md, "Joint values").
@@ -45,19 +45,19 @@ class KnownRounds:
     score: CumulativeScore
 
     def stated(self) -> Rounds:
-        """Return the numbers for the gate."""
+        """Return the numbers that the gate needs."""
         stated = stated_rounds(self.pool, None, self.rounds, self.score)
         # Round up, so that mu is at least the exact ratio of sensitivity to sigma.
         return replace(stated, later=tuple(replace(each, mu=nextafter(each.mu, inf)) for each in stated.later))
 
     @property
     def spurious(self) -> float:
-        """The probability that noise without weight releases a candidate, rounded up."""
+        """The probability that noise alone releases a candidate without weight, rounded up."""
         return novel_release(self.score, Caps((1,), ((0,) * len(self.rounds),), (1.0,)))
 
 
 def plan_known(square: float, limit: int, candidates: int, expected: float) -> KnownRounds:
-    """Compute the rounds for a number of candidates, which is public.
+    """Compute the rounds for a public number of candidates.
 
     Args:
         square: The mu^2 of all rounds together.
@@ -69,7 +69,7 @@ def plan_known(square: float, limit: int, candidates: int, expected: float) -> K
     schedule, rule, pool = schedule_for(limit, sqrt(square)), PolicyGaussian(), pool_for(limit)
     unit = hypot(*schedule.shares) / sqrt(square) * (1 + 2.0**-40)
     sigmas = [unit / share for share in schedule.shares]
-    # All rounds use one generous cutoff, because sensitivities depend slightly on it.
+    # All rounds use one generous cutoff, because sensitivities depend slightly on the cutoff.
     cutoff = 2 * (12.0 + ALPHA) * max(sigmas) + 5.0
     shares, caps = CalibratedRule(rule, RuleSetting(limit, 2, rule.bits(cutoff))), whole_caps(len(sigmas), pool)
     later = tuple(planned_round(shares, caps, number, sigma, None) for number, sigma in enumerate(sigmas))
@@ -106,7 +106,7 @@ def with_list(
     promise: MinUsersBound | None,
     share: float,
 ) -> AdaptiveRounds:
-    """Return rounds with the levels that decide about items of a public list.
+    """Return the rounds with the levels that decide whether items of a public list are released.
 
     Args:
         rounds: The rounds without the list.
@@ -136,12 +136,12 @@ def with_list(
         return released_by(at_level(score, levels(at(last).thresholds, (1.0,)), 0))
 
     # At the lowest level, the probability that noise releases a listed item is `share`. Every admitted level is at or
-    # above it.
+    # above the lowest level.
     first = 1.0
-    if tail(first) > share:  # with `min_users`, it may be far below
+    if tail(first) > share:  # with `min_users`, the tail can be far below `share`
         first = falling_to(lambda last: log(tail(last) / share), start=2.3, tolerance=TOLERANCE)
     lowest, tails = at(first).thresholds, [tail(first)]
-    # The rule releases an item at the highest level for every admitted level, so the item needs no more weight.
+    # An item that reaches the highest level is released at every admitted level, so it needs no more weight.
     while tails[-1] * listed.size > share / 2 and len(tails) < MOST_LEVELS:
         tails.append(released_by(at_level(score, levels(lowest, (1.0,)), len(tails))))
     return replace(rounds, known=levels(lowest, tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist())))

@@ -1,4 +1,4 @@
-"""The numbers of a plan about items of a public list, and their texts in plans and reports."""
+"""The numbers of a plan about items of a public list, and the sentences about them in plans and reports."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,7 @@ def listed_numbers(
     limit: int | None,
     transcript: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Return the numbers about listed items, ready for JSON; empty if there is no list.
+    """Return the numbers about listed items, ready for JSON, or an empty dictionary without a list.
 
     Args:
         step: The pass that decides.
@@ -69,7 +69,8 @@ def listed_numbers(
     last: Any = deciding(step)
     if known is None or getattr(last, "known", None) is None:
         return {}
-    # Levels in the transcript are counted from 1. At a level above all of them, no listed item is released.
+    # Levels in the transcript are counted from 1. If the level in the transcript is above the highest level, no listed
+    # item is released.
     levels = [each["level"] for each in transcript if each["pass"] == "list"]
     ran = {"level": levels[0], "alone": released_alone(last, levels[0] - 1)} if levels else {}
 
@@ -152,6 +153,6 @@ def _sentences(known: Mapping[str, Any], noun: str, assuming: str, share: str) -
 
 
 def known_grids(plan: Mapping[str, Any]) -> "list[Grid]":
-    """Return the table of the users that a known word needs, if there is a public list."""
+    """Return the table of the users that a known word needs, or an empty list without a public list."""
     note = known_note(plan, "word", "The table assumes")
     return [users_grid(plan["known"], "a known word", note.strip())] if note else []

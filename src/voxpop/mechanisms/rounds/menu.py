@@ -1,6 +1,6 @@
-"""The private choice of the limit, with a noisy histogram and with rounds for each limit of a menu.
+"""The private choice of the limit, based on a noisy histogram and on a menu of rounds for each limit.
 
-Every user adds 1 to one class, which follows from the user's number of distinct items. The noisy counts select a limit,
+Every user adds 1 to one class, which depends on the user's number of distinct items. The noisy counts select a limit,
 and the rounds of this limit run. The guarantee follows from caps that every limit satisfies (docs/privacy/limit.md).
 """
 
@@ -99,7 +99,7 @@ class Menu:
 
         Args:
             limit: The maximum number of items per user in a round.
-            share: One of `shares`; None for the last share.
+            share: One of `shares`, or None for the last share.
 
         Raises:
             InternalError: The rounds would exceed the caps.
@@ -123,7 +123,7 @@ class Menu:
         return self.shares[sum(users >= least for least, _ in self.terms.falling)]
 
     def limit_for(self, counts: Int64s) -> int:
-        """Return the limit for noisy numbers of users by class."""
+        """Return the limit that the noisy numbers of users by class select."""
         pairs = zip(counts.tolist(), CERTAIN_SIGMAS_OF_CLASSES, strict=True)
         kept: list[int] = [count if count >= sure * self.sigma else 0 for count, sure in pairs]
         kept[PRIOR] += max(1, round(self.sigma))
@@ -132,15 +132,15 @@ class Menu:
         return best
 
     def stated(self) -> Choice:
-        """Return the numbers of the histogram and the caps for a certificate."""
+        """Return the numbers of the histogram and the caps that a certificate contains."""
         return Choice(_MENU_EDGES, self.sigma, self.square, self.novel)
 
     def users_needed(
         self, probability: float, items: int, needed_by: "Callable[..., int | None] | None" = None
     ) -> int | None:
-        """Return the number of users that an item needs for the worst limit of the menu."""
-        # The number decreases as the limit increases to the number of items per user, and it increases at higher
-        # limits. Therefore it is largest at one of the two ends.
+        """Return the number of users that an item needs with the worst limit of the menu."""
+        # The number of users decreases as the limit increases up to the number of items per user, and increases at
+        # higher limits. Therefore the number is largest at the smallest or at the largest limit.
         ends = {LIMITS[-1]} if items <= LIMITS[0] else {LIMITS[0], LIMITS[-1]}
         needed_by = needed_by or adaptive_users_needed
         needed = [needed_by(self.entry(limit), probability, items) for limit in ends]
@@ -237,7 +237,7 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
     Args:
         terms: The budget of the rounds. The histogram is paid for from the part for later releases, or from the part of
             the rounds if there are no later releases.
-        limit: The maximum number of items per user and round; None for a private choice.
+        limit: The maximum number of items per user and round, or None for a private choice.
 
     Raises:
         BudgetError: Integer weights cannot represent the rounds. For a menu, the largest limit is checked here, because
@@ -284,13 +284,13 @@ def adaptive_proof(
     data_sets: tuple[str, ...] = (),
     listed: KnownList | None = None,
 ) -> AdaptiveProof:
-    """Return the numbers of rounds, or of a menu of rounds, for a certificate.
+    """Return the numbers of rounds, or of a menu of rounds, that a certificate contains.
 
     Args:
         planned: The rounds, or the menu.
-        limit: The given limit; None for a private choice.
-        later: The later releases.
-        data_sets: The names of the data sets, each with such rounds.
+        limit: The given limit, or None for a private choice.
+        later: The releases after the rounds, if there are any.
+        data_sets: The names of the data sets, each of which has such rounds.
         listed: The public list, if there is one.
     """
     stated, slack = planned.stated(), planned_slack(limit, listed)
@@ -312,7 +312,7 @@ def later_square(joining: float, counting: float, cover_sigma: float, columns: i
 @lru_cache(maxsize=64)
 def _entry(menu: Menu, limit: int, share: float) -> AdaptiveRounds:
     rounds = _planned_rounds(replace(menu.terms, share=share), limit)
-    # The check uses the rounds that will run.
+    # The check uses the numbers of the rounds that will run.
     if not admits(menu.stated(), planned_slack(None, menu.terms.listed), rounds.stated()):
         raise InternalError("the rounds of a limit would exceed the caps of their menu")
     return rounds

@@ -26,10 +26,11 @@ class RoundPlan:
 
     Attributes:
         shares: The weighting, with its limit, grid and cutoff.
-        noise: "gaussian", "laplace", or "optimal" if items are selected only by their number of users.
-        scale: The sigma of Gaussian noise or the b of Laplace noise, in units of weight; 0 for "optimal".
-        threshold: The value of weight plus noise at which an item is released. For "optimal", the number of users up to
-            which an item is never released.
+        noise: The type of noise, "gaussian" or "laplace", or "optimal" if items are selected only by their number of
+            users.
+        scale: The sigma of Gaussian noise or the b of Laplace noise, in units of weight, or 0 for "optimal".
+        threshold: The minimum noisy weight of a released item. For "optimal", the number of users up to which an item
+            is never released.
     """
 
     shares: CalibratedRule
@@ -39,7 +40,7 @@ class RoundPlan:
 
     @property
     def cutoff(self) -> float | None:
-        """The weight above which items get no more weight; None for weightings without a cutoff."""
+        """The weight above which items get no more weight, or None for weightings without a cutoff."""
         return self.shares.setting.cutoff_weight
 
     def rule(self, budget: Budget) -> "Rule":
@@ -54,7 +55,7 @@ class RoundPlan:
         return ThresholdRule(self.noise, self.scale, round(self.threshold * unit), 1.0 / unit)
 
     def stated(self) -> Threshold:
-        """Return the numbers for a certificate."""
+        """Return the numbers that a certificate contains."""
         if self.noise == "optimal":
             raise InternalError("optimal selection has no threshold")
         units = round(self.threshold * self.shares.setting.unit)  # plans rounded it up to the grid
@@ -74,7 +75,7 @@ class RoundPlan:
 
 
 # A plan chooses a grid, charges for the sensitivity on it, and computes the noise and the cutoff afterwards. The noise
-# and the cutoff could require another grid. Therefore every mechanism that adds noise to weights checks the final
+# and the cutoff could require a different grid. Therefore every mechanism that adds noise to weights checks the final
 # numbers with the functions below.
 
 MOST_UNITS: Final = 2**62
@@ -104,7 +105,7 @@ def with_cutoff(weighting_rule: WeightingRule, setting: RuleSetting, cutoff: flo
 
 
 def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction) -> None:
-    """Check with exact arithmetic that a round of known items has at least the noise of its charge.
+    """Check with exact arithmetic that a round of known items has at least the noise that it was charged for.
 
     Args:
         shares: The weighting on the grid of the round.
@@ -118,7 +119,7 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
         >>> from voxpop.privacy.weightings.builtin import Weighted
         >>> check_charged(CalibratedRule(Weighted(), RuleSetting(limit=10, norm=2)), sigma=2.0, square=0.25)
     """
-    # This compares (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity S on this grid.
+    # The condition is (S / sigma)^2 <= mu^2 in exact fractions, with the sensitivity S on this grid.
     if not 0.0 < sigma < inf or (Fraction(shares.sensitivity) / Fraction(sigma)) ** 2 > Fraction(square):
         raise InternalError("a round would run with less noise than was charged for")
 
@@ -208,7 +209,7 @@ def schedule_of(rounds: int, relief: float = 0.0) -> Schedule:
     steps = len(SHARES)
     # Compute the beginning and end of each round, in steps.
     ends = np.linspace(0.0, steps, rounds + 1)
-    # mu^2 adds up, so shares are the square roots of the differences of its running sum.
+    # The mu^2 of rounds add up, so shares are the square roots of the differences of their running sum.
     budget = np.interp(ends, np.arange(steps + 1), np.append(0.0, np.cumsum(np.square(SHARES))))
     shares = np.sqrt(np.diff(budget))
     # Compute the share of the steps at the middle of each round.

@@ -40,7 +40,7 @@ SPREAD_IN_SIGMA = 9.0
 
 
 def users_needed_rows(needed: Callable[..., int | None]) -> list[dict[str, Any]]:
-    """Return the numbers of users needed for common numbers of items and common probabilities, ready for JSON."""
+    """Return the number of users needed for usual numbers of items and usual probabilities, ready for JSON."""
     return [
         {"items": items, "probability": probability, "users": needed(probability, per_user=items)}
         for items in ITEMS_EACH
@@ -76,7 +76,7 @@ def _probabilities(round_plan: RoundPlan, rule: "Rule", users: int, items: int) 
     if setting.cutoff:
         weights = np.minimum(weights, setting.cutoff)
     released, kept_back = rule.probability(np.floor(weights + 0.5).astype(np.int64))
-    # Both sums are computed separately, because 1 minus the other sum would lose small probabilities.
+    # Both sums are computed separately, because computing one as 1 minus the other would lose small probabilities.
     return float(released @ chances), float(kept_back @ chances)
 
 
@@ -84,13 +84,14 @@ def _binomial(trials: int, chance: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the likely outcomes of a binomial and their probabilities."""
     if chance >= 1.0:
         return np.array([float(trials)]), np.ones(1)
-    # The range is n p plus and minus 9 sqrt(n p (1 - p)), with 9 added in case the variance is near 0.
+    # The range is n p plus or minus 9 sqrt(n p (1 - p)), with 9 added in case the variance is near 0.
     mean, spread = trials * chance, SPREAD_IN_SIGMA * (trials * chance * (1 - chance)) ** 0.5 + SPREAD_IN_SIGMA
     outcomes = np.unique(np.linspace(max(0.0, mean - spread), min(trials, mean + spread), 4001).round())
     # Compute ln(n! / (k! (n - k)!) p^k (1 - p)^(n - k)).
     logs = gammaln(trials + 1.0) - gammaln(outcomes + 1.0) - gammaln(trials - outcomes + 1.0)
     chances = np.exp(logs + xlogy(outcomes, chance) + xlog1py(trials - outcomes, -chance))
-    # If there are many outcomes, about 4,000 of them represent all, so the probabilities are rescaled to sum to 1.
+    # If there are many outcomes, about 4,000 of them represent all outcomes, so the probabilities are rescaled to sum
+    # to 1.
     return outcomes, chances / chances.sum()
 
 
@@ -136,7 +137,7 @@ def usual_level(plan: "AdaptiveRounds") -> int:
 
 
 def level_at_a_tenth(tails: Sequence[float], share: float) -> int:
-    """Return this level for the given tails and the given expected share of items without users."""
+    """Return the level of `usual_level` for the given tails and the given expected share of items without users."""
     return next((level for level, tail in enumerate(tails) if tail <= share * RELEASED_SHARE), len(tails) - 1)
 
 
@@ -160,7 +161,7 @@ def item_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
 def _miss_probability(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that no round releases an item with this number of users."""
     # In later rounds, the item is in the pools of a share of about pool / items of its users. All items of these users
-    # are undecided.
+    # are assumed to be undecided.
     pooled = min(items, plan.pool)
     drawn = min(pooled, plan.limit)
     caps = plan.rounds[0].shares.caps
@@ -177,7 +178,7 @@ def _not_first(plan: "AdaptiveRounds", users: int, items: int) -> float:
     """Return the probability that the first round does not release an item with this number of users."""
     setting, first_round = plan.first_round.shares.setting, plan.first_round
     share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
-    # This is the mean weight, because a share of about limit / items of the users chooses the item.
+    # The mean weight is used, because a share of about limit / items of the users chooses the item.
     weight = users * min(1.0, setting.limit / items) * share
     # This is P(weight + noise < threshold), with the weight clipped at the cutoff.
     return float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
@@ -192,7 +193,7 @@ def _never(rules: CumulativeScore, means: Floats) -> float:
     step, points, kernels = _grid(rules.parts)
     # Shape (rounds,), the mean of the cumulative score after each round.
     weights = np.cumsum(np.array(rules.parts) * means)
-    # This is the probability of each grid point for the noise in the cumulative score of undecided items.
+    # `law` is the probability of each grid point for the noise in the cumulative score of undecided items.
     law, missed = np.zeros(points.size), 0.0
     law[points.size // 2] = 1.0
     for number, kernel in enumerate(kernels):
@@ -211,7 +212,7 @@ def _never(rules: CumulativeScore, means: Floats) -> float:
             if number < len(rules.drop_thresholds)
             else threshold
         )
-        # Compute the part of each grid cell that is below the drop threshold.
+        # For each grid cell, compute the part that is below the drop threshold.
         below = np.clip((min(floor, threshold) - points) / step + 0.5, 0.0, 1.0)
         # Dropped items are never released.
         missed += float(law @ below)
@@ -242,7 +243,7 @@ _UP: Final = 1 + 1e-9
 @final
 @dataclass(frozen=True, slots=True)
 class MinUsersBound:
-    """A promise that an item with fewer users than this number is released with probability at most beta.
+    """A promise that an item with fewer than `users` users is released with probability at most `beta`.
 
     Attributes:
         users: The minimum number of users of an item.
@@ -259,7 +260,7 @@ class MinUsersBound:
 
     @proved("at-least.md#proof")
     def weight(self, largest: float) -> float:
-        """Return the largest weight that too few users give one item in one round, if each gives at most `largest`.
+        """Return the largest weight that too few users can give one item in one round, if each gives at most `largest`.
 
         Proof: "on every path the weight is at most m x"
         """
@@ -273,9 +274,9 @@ class MinUsersBound:
         return float(exceeded_with(noise, np.array([self.beta / rounds]))[0]) * _UP + 1e-9
 
     def threshold(self, largest: float, noise: Noise, scale: float, rounds: int) -> float:
-        """Return the threshold that too few users reach in one of several rounds with probability beta / rounds.
+        """Return a threshold that too few users reach in a round with probability at most beta / rounds.
 
-        The equal share is beta / rounds.
+        Each round has an equal share of beta.
         """
         return self.weight(largest) + scale * self.deviations(noise, rounds)
 
@@ -316,7 +317,7 @@ NEAREST: Final = 1.0
 
 
 def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
-    """Return the largest score from the weight of too few users, by round, in standard deviations."""
+    """Return the largest score that the weight of too few users can add, by round, in standard deviations."""
     # Shape (rounds,), c_r (n - 1) mu_r. This bounds the mean score of one round, because no user gives an item more
     # than 1 in a later round.
     shown = np.multiply(score.parts, score.mus) * users_bound.few
@@ -324,7 +325,7 @@ def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
 
 
 def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScore:
-    """Return rounds. In each round, the probability that too few users reach the threshold is an equal share of beta.
+    """Return a score with thresholds that too few users reach with probability at most beta / rounds per round.
 
     The first round has the same share. Drop thresholds increase with the thresholds, so that an item that needs more
     users is dropped as early as before. If an item at the last threshold has a certain part of its score after a round,
@@ -343,7 +344,7 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
 def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, score: CumulativeScore) -> float:
     """Bound the probability that an item with too few users is released in any round."""
     first = users_bound.reached(first_round)
-    # Compute the distance of the mean below each threshold, in standard deviations. The margin covers the error of
+    # For each threshold, compute how far the mean is below it, in standard deviations. The margin covers the error of
     # doubles.
     missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
     return first + float(np.sum(ndtr(-missing))) * _UP
