@@ -2,7 +2,7 @@
 
 All constants were tuned on MSNBC, ubuntu_irc and small samples of both. These collections are public
 (docs/design/0004). The results of the whole mechanism are in benchmarks/results/sequences_cells_*.md. Runs with other
-values are not kept. No constant affects the guarantee, because `PathBudget` adds up the shares that are spent, and
+values were not kept. No constant affects the guarantee, because `PathBudget` adds up the shares that are spent, and
 everything that is computed from noisy counts is post-processing (docs/privacy/sequences.md).
 """
 

@@ -4,8 +4,8 @@ Probabilities are computed from noisy counts by post-processing. From the bottom
 with the sums of its children's counts, weighted by precision. From the top down, the expected value of each count is
 the total of its context times the probability in the context that is one symbol shorter. Empirical Bayes moves each
 count towards its expected value (`kernels/shrinking.py`). Therefore, if the noise exceeds the count, the result is
-close to the probability in the shorter context. The root has no shorter context, so the expected count of every symbol
-there is the mean.
+close to the probability in the shorter context. The root has no shorter context, so there the expected count of every
+symbol is the mean count.
 """
 
 from dataclasses import dataclass, replace
@@ -34,18 +34,20 @@ ROOT, OTHERS = -1, -2
 class ContextTree:
     """Contexts by node, with shorter contexts first, and the counts of the symbols after them.
 
-    A node's children are its context with one more symbol before it. The node "others" of the same parent counts the
-    steps outside of these children. Therefore every step of a sequence is in exactly one node without children.
+    The context of a child is the context of its parent with one more symbol before it. The child "others" counts the
+    steps that are in none of the other children. Therefore every step of a sequence is in exactly one node without
+    children.
 
     Attributes:
         width: The number of symbols, including the end mark, which is symbol `width - 1`. Before a sequence, the end
             mark represents the beginning.
         max_length: The maximum number of symbols of a sequence.
-        parents: int32 by node, the node of the context without its oldest symbol; -1 for the root.
-        before: int32 by node, this oldest symbol; `ROOT` for the root, and `OTHERS` for all symbols without a child.
-        scales: float64 by node, the scale of the noise on its counts.
-        counts: int64 (nodes, width), the noisy counts, which may be negative.
-        steps: The number of steps that are counted from the start of each sequence; None for all steps.
+        parents: int32 by node, the node of the context without its oldest symbol, or -1 for the root.
+        before: int32 by node, the oldest symbol of the context, `ROOT` for the root, or `OTHERS` for all symbols
+            without a separate child.
+        scales: float64 by node, the scale of the noise on the node's counts.
+        counts: int64 (nodes, width), the noisy counts, which can be negative.
+        steps: The number of steps that are counted from the start of each sequence, or None if all steps are counted.
         sequences: The noisy number of sequences, which is used only if some steps are not counted.
     """
 
@@ -65,9 +67,9 @@ class ContextTree:
 
     @cached_property
     def depths(self) -> Int32s:
-        """int32 by node, the length of its context.
+        """The length of each node's context, as int32 by node.
 
-        For "others", it is one more than the length of the parent's context.
+        For nodes "others", it is one more than the length of the parent's context.
         """
         depths = np.zeros(self.nodes, np.int32)
         for node in range(1, self.nodes):
@@ -77,16 +79,16 @@ class ContextTree:
 
     @cached_property
     def child(self) -> Int32s:
-        """int32 by node * width + preceding symbol, the node of the longer context, or -1."""
+        """The node of each longer context, or -1, as int32 by node * width + preceding symbol."""
         child = np.full(self.nodes * self.width, -1, np.int32)
         named = np.flatnonzero(self.before >= 0)
-        # The product is int64, because the number of nodes times symbols may exceed 2^31.
+        # The product is int64, because the number of nodes times the number of symbols can exceed 2^31.
         child[self.parents[named].astype(np.int64) * self.width + self.before[named]] = named
         return child
 
     @cached_property
     def others(self) -> Int32s:
-        """int32 by node, the node "others" among its children, or -1."""
+        """The child "others" of each node, or -1, as int32 by node."""
         others = np.full(self.nodes, -1, np.int32)
         mine = np.flatnonzero(self.before == OTHERS)
         others[self.parents[mine]] = mine
@@ -100,7 +102,7 @@ class ContextTree:
 
     @cached_property
     def contexts(self) -> Int32s:
-        """int32 (nodes, longest), the symbols of each context, oldest first, padded with -1.
+        """The symbols of each context, oldest first, as int32 (nodes, longest), padded with -1.
 
         The beginning of a sequence is not included, and the rows of "others" are empty.
         """
@@ -183,7 +185,7 @@ def lists_of_symbols(alphabet: tuple[str, ...], symbols: Int32s | Int64s, sizes:
 
 
 def context_columns(tree: ContextTree) -> pa.Table:
-    """Return the columns of a tree with one row per node."""
+    """Return a tree as a table with one row per node."""
     counts = lists_of(int64_array(tree.counts.ravel()), np.full(tree.counts.size // tree.width, tree.width))
     return pa.table(
         {
@@ -203,9 +205,9 @@ def context_tree_of(
     Args:
         width: The number of symbols, including the end mark.
         max_length: The maximum number of steps of a sequence.
-        parents: The parents by node.
-        before: The oldest symbols by node.
-        scales: The noise scales by node.
+        parents: The parent of each node.
+        before: The oldest symbol of each node's context.
+        scales: The noise scale of each node.
         counts: The counts of all nodes, concatenated.
 
     Returns:
@@ -221,7 +223,7 @@ def context_tree_of(
         raise ValueError("not a tree")
     if ((before[1:] != OTHERS) & ((before[1:] < 0) | (before[1:] >= width))).any():
         raise ValueError("not symbols")
-    # This encodes (parent, before) as one number, because `before` is between -2 and width - 1.
+    # Encode (parent, before) as one number, which is possible because `before` is between -2 and width - 1.
     if np.unique(parents * (width + 2) + before + 2).size != nodes:
         raise ValueError("not distinct")
     closed = (before == OTHERS) | (before == width - 1)
@@ -251,7 +253,7 @@ class Smoothed:
 
     Attributes:
         chances: float64 (nodes, width), the probability that each symbol follows.
-        totals: float64 by node, the estimated number of occurrences of its context.
+        totals: float64 by node, the estimated number of occurrences of the node's context.
         ends: The number of sequences that end before they are truncated, which is at least the minimum that the root
             implies.
     """
@@ -277,16 +279,16 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
     totals = np.zeros(tree.nodes)
     root = _estimated_at_root(counts[0], float(scales[0]), bootstrap)
     chances[0], totals[0] = root / root.sum(), root.sum()
-    # The maximum number of counted steps per sequence gives a lower bound.
+    # The number of steps divided by the maximum number of counted steps per sequence is a lower bound.
     ends = max(float(root[-1]) if tree.steps is None else float(tree.sequences), totals[0] / tree.counted)
     for depth in range(1, int(tree.depths.max(initial=0)) + 1):
         level = np.flatnonzero(tree.depths == depth)
         named, rest = level[tree.before[level] != OTHERS], level[tree.before[level] == OTHERS]
-        # `named` nodes have the parent's context with one known symbol before it. `rest` nodes have it with any other
-        # symbol before it.
+        # The contexts of `named` nodes are the parent's context with one known symbol before it. The `rest` nodes cover
+        # all other symbols before the parent's context.
         rows, lengths = tree.contexts[named], (tree.contexts[named] >= 0).sum(axis=1)
         totals[named] = gram_totals(tree, Smoothed(chances, totals, ends), rows, lengths, tree.begun[named])
-        # The rest is the parent's total minus the totals of its named children.
+        # The total of a `rest` node is the parent's total minus the totals of the named children.
         held = np.bincount(tree.parents[named], weights=totals[named], minlength=tree.nodes)
         totals[rest] = np.maximum(totals - held, 1.0)[tree.parents[rest]]
         for nodes in (named, rest):
@@ -313,8 +315,8 @@ def shortened(tree: ContextTree, smoothed: Smoothed, kept: int) -> Smoothed:
 
     Args:
         tree: The public tree.
-        smoothed: The estimates of its nodes.
-        kept: The length of contexts that are not shortened.
+        smoothed: The estimates of the tree's nodes.
+        kept: The length up to which contexts are not shortened.
     """
     chances = smoothed.chances.copy()
     if tree.nodes == 1:
@@ -327,7 +329,8 @@ def shortened(tree: ContextTree, smoothed: Smoothed, kept: int) -> Smoothed:
 
 
 def plain_starts(tree: ContextTree) -> list[Floats]:
-    """Return the unadjusted shares of first symbols and of the end, or an empty array if they are not counted."""
+    """Return the unadjusted shares of first symbols and of the end in a list, which is empty if they are not counted.
+    """
     node = int(tree.child[tree.width - 1])
     counts = np.append(tree.counts[node, :-1], 0)
     return [] if node < 0 else [np.maximum(counts, 0) / max(int(counts.sum()), 1)]
@@ -339,7 +342,7 @@ def gram_totals(tree: ContextTree, smoothed: Smoothed, rows: Int32s, lengths: In
     Args:
         tree: The public tree.
         smoothed: The estimates, which are known for all contexts that are shorter than the grams.
-        rows: int32 (grams, longest), symbols from the left, padded.
+        rows: int32 (grams, longest), the symbols of each gram from the left, padded.
         lengths: int64 by gram, the number of symbols.
         begun: bool by gram, whether only occurrences at the beginning of sequences count.
 
@@ -368,8 +371,8 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
         np.add.at(noise, tree.parents[level], variances[level])
         above = np.unique(tree.parents[level])
         # The best average of two independent estimates of one count, with variances v and u, has weights u / (v + u)
-        # and v / (v + u), and its variance is v u / (v + u). All variances are divided by 2, which is possible because
-        # all noise is Laplace noise.
+        # and v / (v + u), and its variance is v u / (v + u). All variances below are divided by 2, which is possible
+        # because all noise is Laplace noise.
         weight = variances[above] / (variances[above] + noise[above])
         counts[above] += weight[:, None] * (sums[above] - counts[above])
         variances[above] *= 1.0 - weight
@@ -377,7 +380,7 @@ def _combined(tree: ContextTree) -> tuple[Floats, Floats]:
 
 
 def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") -> Floats:
-    """Return a quantile, or a bootstrap sample, of the count of each symbol and of the end: float64 (width), above 0.
+    """Return a quantile, or a bootstrap sample, of the count of each symbol and of the end, as float64 (width) above 0.
 
     Args:
         noisy: float64 (width), the noisy counts.
@@ -385,13 +388,13 @@ def _estimated_at_root(noisy: Floats, scale: float, bootstrap: "Source | None") 
         bootstrap: The source of bootstrap draws, as in `smooth`.
     """
     symbols = noisy.size - 1
-    # Sums of noisy counts are unbiased. Sums of counts that are clipped at 0 would be biased.
+    # Sums of noisy counts are unbiased, but sums of counts that are clipped at 0 would be biased.
     total = max(float(noisy[:-1].sum()), symbols * LEAST_COUNT)
     drawn = None if bootstrap is None else uniforms(bootstrap, "settling/root", symbols)
     # No count exceeds the total, so the bins of ratios extend to the number of symbols, with the same step.
     more = max(int(np.ceil(np.log(symbols / BIN_EDGES[-1]) / np.log(BIN_EDGES[-1] / BIN_EDGES[-2]))), 0)
     edges = np.concatenate([BIN_EDGES, BIN_EDGES[-1] * (BIN_EDGES[-1] / BIN_EDGES[-2]) ** np.arange(1, more + 1)])
-    # Even with few symbols, there is no prior, because a single symbol may have nearly the whole total.
+    # No prior is used, even with few symbols, because a single symbol can have nearly the whole total.
     counted = estimated(noisy[:-1], np.full(symbols, total / symbols), np.full(symbols, scale), drawn, edges, 0.0)
     if bootstrap is None:
         counted *= total / counted.sum()
@@ -410,7 +413,7 @@ def estimated(
         noisy: float64, the released counts.
         expected: float64, rough estimates of the true counts.
         scales: float64, the scales of the noise.
-        drawn: float64, uniform numbers for a bootstrap sample; None for a quantile.
+        drawn: float64, uniform numbers for a bootstrap sample, or None for a quantile.
         edges: The edges of the bins of ratios.
         prior_bins: The weight of the prior, as a number of bins, or 0 for no prior. According to the prior, some
             symbols never follow.
@@ -432,7 +435,7 @@ def estimated(
 
 
 def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: Floats, prior_bins: float) -> Floats:
-    """Return the weights of ratios in each stratum, near the weights of the next higher stratum if data are scarce."""
+    """Return the weights of ratios in each stratum, which are near those of the next higher stratum for scarce data."""
     # Initially, ratios have the density exp(-r) at the geometric mean r of the edges of each bin.
     middle = np.sqrt(np.maximum(edges[1:], 1e-3) * np.maximum(edges[:-1], 1e-3))
     # Shape (bins,), with a sum of 1.
@@ -455,7 +458,7 @@ def _ratios(noisy: Floats, mean: Floats, scale: Floats, strata: Int64s, edges: F
 
 
 def uniforms(secret: "Source", purpose: str, size: int) -> Floats:
-    """Return uniform float64 (size, 2), strictly between 0 and 1, from a secret and a purpose.
+    """Return uniform numbers strictly between 0 and 1, as float64 (size, 2), from a secret and a purpose.
 
     Privacy never depends on these numbers.
     """
@@ -466,7 +469,7 @@ def uniforms(secret: "Source", purpose: str, size: int) -> Floats:
 
 
 def laplace(secret: "Source", purpose: str, size: int) -> Floats:
-    """Return float64 (size,), Laplace variables of scale 1, which are only for post-processing."""
+    """Return Laplace variables of scale 1, as float64 (size,), for post-processing only."""
     # The difference of two exponential variables has a Laplace distribution.
     two = np.log(uniforms(secret, purpose, size))
     found: Floats = two[:, 0] - two[:, 1]

@@ -153,9 +153,9 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
         end: The spelling of the end of a sequence.
 
     Returns:
-        Rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a table of cells; the
-        level of the intervals; the number of symbols in the longest context; and whether only single symbols were
-        counted. The result is empty if there are more than `MOST_COUNTS` counts.
+        A dictionary with the rows of `starts`, `lengths` and `paths`, each with share, low and high; `transitions`, a
+        table of cells; the level of the intervals; the number of symbols in the longest context; and whether only
+        single symbols were counted. The result is empty if there are more than `MOST_COUNTS` counts.
     """
     import polars as pl
 

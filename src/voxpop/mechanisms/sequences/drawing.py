@@ -2,9 +2,9 @@
 
 Each sequence has the distribution of the model, but the sequences are not independent. At each step, all sequences are
 sorted by their histories, with the latest symbol first. The uniform numbers that choose ends and symbols are spread
-evenly over this order. They are multiples of the golden ratio modulo 1, from a random start. Therefore the number of
-times that each symbol follows each context, or each longer history, is close to its expected value (L'Ecuyer, Lécot and
-Tuffin, "A randomized quasi-Monte Carlo simulation method for Markov chains", 2008).
+evenly over this order. These numbers are multiples of the golden ratio modulo 1, shifted by a random number. Therefore
+the number of times that each symbol follows each context, or each longer history, is close to its expected value
+(L'Ecuyer, Lécot and Tuffin, "A randomized quasi-Monte Carlo simulation method for Markov chains", 2008).
 """
 
 from dataclasses import dataclass
@@ -45,12 +45,12 @@ def draw_sessions(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) 
 
     Args:
         tree: The public tree.
-        sums: float64 (nodes, width), cumulative probabilities at each node. The last sum of each node is 1.
+        sums: float64 (nodes, width), the cumulative probabilities at each node. The last sum of each node is 1.
         fit: The numbers that make drawn sequences agree with the profile.
-        seeds: uint64, the seeds.
+        seeds: uint64, one seed per sequence.
 
     Returns:
-        The sequences, in the order of the seeds. They are a function of all seeds.
+        The sequences, in the order of the seeds. Each sequence depends on all seeds.
     """
     step = max(1, _MOST_TOGETHER // tree.max_length)
     pieces = [_draw_together(tree, sums, fit, seeds[start : start + step]) for start in range(0, seeds.size, step)]
@@ -65,7 +65,7 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
     # Shape (steps, sequences), one row per step, so the memory of steps that no sequence reaches is never touched.
     symbols, nodes = np.empty((most, seeds.size), np.int32), np.empty((most, seeds.size), np.int32)
     sizes, state = np.zeros(seeds.size, np.int64), ~seeds[:1]
-    # These are the sequences that have not ended, in the order of their histories.
+    # `going` contains the sequences that have not ended, in the order of their histories.
     going = np.arange(seeds.size)
     for length in range(most):
         first = max(length - deepest, 0)
@@ -88,7 +88,7 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
         latest[new] = _chosen_nodes(sums, found[new], _spread(int(new.sum()), state) * stay[new])
         symbols[length, going] = latest
         sizes[going] += 1
-        # A stable sort keeps the order by earlier symbols. With 16 bits, it takes linear time.
+        # A stable sort keeps the order by earlier symbols. With keys of 16 bits, the sort takes linear time.
         keys = latest.astype(np.uint16) if tree.width <= 1 << 16 else latest
         going = going[np.argsort(keys, kind="stable")]
     longest = int(sizes.max(initial=0))

@@ -118,7 +118,7 @@ def _error(table: tuple[Int64s, Floats, Floats]) -> float:
 
 
 def _share_found(tables: list[tuple[Int64s, Floats, Floats]]) -> float:
-    """Return the share of the data's most frequent runs, of all lengths, that are also most frequent in the model."""
+    """Return the share of the data's most frequent runs (of all lengths) that are also among those of the model."""
     real, drawn = (np.concatenate([table[place] for table in tables]) for place in (1, 2))
     most = min(TOP, int((real > 0).sum()))
     if not most:

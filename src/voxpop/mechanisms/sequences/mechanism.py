@@ -89,12 +89,12 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
     @property
     def most(self) -> int:
-        """The maximum number of symbols that count per user, which is `max_length` or the limit of released lengths."""
+        """The maximum number of symbols that count per user, which is `max_length` or, if it is None, 1,000."""
         return LONGEST_FOUND if self.max_length is None else self.max_length
 
     @property
     def usual(self) -> int:
-        """The number of symbols for the noise in a plan, which is `max_length` or the usual length of a model."""
+        """The number of symbols that determines the noise in a plan, which is `max_length` or, if it is None, 20."""
         return USUAL_LENGTH if self.max_length is None else self.max_length
 
     def plan(self, budget: Budget) -> "SequencePlan":

@@ -44,9 +44,9 @@ class SequenceModel(Result):
     that contain the true share of the data. The error contains the noise, and the distances of the answer from the
     answers of two simpler models: one with contexts that are one symbol shorter, and one without copies of earlier
     symbols. These distances estimate the effect of a longer memory, but they do not bound it. Therefore intervals are
-    wide if much depends on the last counted symbol, and they can be wrong more often than the level implies. This was
-    measured for frequent paths. It was also measured for first symbols and transitions if only single symbols are
-    counted (`tree.nodes` is 1), because no released count then shows how sequences begin and continue. See
+    wide if much depends on the last counted symbol, and they can be wrong more often than the level implies. Such
+    errors were measured for frequent paths. They were also measured for first symbols and transitions if only single
+    symbols are counted (`tree.nodes` is 1), because no released count then shows how sequences begin and continue. See
     `benchmarks/results/sequences_intervals.md` for public data at level 0.9.
 
     Attributes:
@@ -104,7 +104,7 @@ class SequenceModel(Result):
 
         Returns:
             A table with the columns user (0 to n - 1) and sequence (list of str), which `voxpop.read` accepts with
-            sequence="sequence". Each sequence has at least one symbol and at most `max_length`.
+            sequence="sequence". Each sequence has at least one symbol and at most `max_length` symbols.
 
         Raises:
             InputError: If n is out of range, or nothing was released.
@@ -160,7 +160,7 @@ class SequenceModel(Result):
         """Return the next symbols in a sequence that begins with `prefix`.
 
         Args:
-            prefix: The symbols of the prefix; empty for the beginning.
+            prefix: The symbols of the prefix. The default is the beginning of a sequence.
             level: The nominal share of intervals that are correct, such as 0.9. With None, no intervals are computed,
                 which is faster.
 
@@ -207,7 +207,7 @@ class SequenceModel(Result):
         """Return the lengths of sequences, with the columns length (`max_length` means this or more), share, ...
 
         Sums over length classes agree with the released numbers. Shares within a class follow from the contexts, so the
-        error also contains their distance from equal shares within the class. The lengths of drawn sequences may have
+        error also contains their distance from equal shares within the class. The lengths of drawn sequences can have
         other shares if contexts nearly determine the end.
         """
         return self._queries.lengths(level, length=range(1, self.max_length + 1))
@@ -253,7 +253,7 @@ class SequenceModel(Result):
 
         Args:
             steps: The symbols of the steps, in order.
-            within: The maximum number of symbols from one step to the next; None for any number.
+            within: The maximum number of symbols from one step to the next, or None for any number.
             level: The nominal share of intervals that are correct.
 
         Returns:

@@ -48,7 +48,7 @@ SPELLING = "If this share is large, compare the spelling of its symbols with the
 
 
 def plan_sequences(mechanism: "Sequences", budget: Budget) -> "SequencePlan":
-    """Check that the plan can run; see `Sequences.plan`."""
+    """Return the plan after checking that it can run; see `Sequences.plan`."""
     if mechanism.alphabet is None:
         raise InputError(_MISSING)
     plan = SequencePlan(mechanism, budget)
@@ -140,7 +140,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         symbols = self.found if self.finding is not None else cast("tuple[str, ...]", self.mechanism.alphabet)
         if symbols is None or self.mechanism.other is None:
             return symbols
-        # A token that was found may have the same spelling as the symbol for all other tokens.
+        # A token that was found can have the same spelling as the symbol for all other tokens.
         return tuple(sorted({*symbols, self.mechanism.other}))
 
     @property
@@ -168,7 +168,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         return float(least_total(paths.limits, float(paths.left(root)), 0))
 
     def _root(self) -> tuple[PathBudget, int]:
-        """Return the account of all paths, and the number of the smallest share that the root spends."""
+        """Return the account of all paths, and the index of the smallest share that the root can spend."""
         paths = PathBudget(self._limits(len(self.alphabet or ())))
         spent = paths.spend(0, 1 - part_after_statistics(paths.limits.epsilon, 0))
         return paths, paths.spend(spent, EPSILON_PARTS[0] if self.mechanism.max_gram > 1 else Fraction(1))
@@ -200,7 +200,7 @@ class SequencePlan(Planned["Sequences", "Corpus", "SequenceModel"]):
         }
 
     def _rows(self) -> list[dict[str, Any]]:
-        """Return one row per type of pass. The numbers of the levels are the numbers of the first level."""
+        """Return one row per type of pass. The row of the levels contains the numbers of the first level."""
         finding, epsilon = self.finding, self._limits(0).epsilon
         part, variety = part_of_lengths(epsilon), part_of_variety(epsilon, 0)
         levels = {"levels": self.mechanism.max_gram, "sensitivity": self.mechanism.usual}

@@ -3,12 +3,12 @@
 Two statistics of users are released before the tree: the number of sequences in each length class, and the total number
 of distinct symbols over all sequences. A chain of contexts reproduces neither of them, because users with long
 sequences end less often, and repeat symbols more often, than contexts imply. Therefore the odds of the end of a drawn
-sequence also depend on its length, and a symbol may be a copy of a symbol that followed the same context earlier in the
+sequence also depend on its length, and a symbol can be a copy of a symbol that followed the same context earlier in the
 sequence (a Pólya urn). Copies do not change the expected shares after a context.
 
 If only single symbols are counted, no context determines how often a symbol follows itself. In this case, the number of
-such repeated symbols is also released, and a symbol may be a copy of the latest symbol with a probability that is
-fitted to this number.
+such repeated symbols is also released, and a symbol is a copy of the latest symbol with a probability that is fitted to
+this number.
 """
 
 from collections.abc import Callable
@@ -41,10 +41,10 @@ class StepProfile:
     """The released statistics of users.
 
     Attributes:
-        lengths: int64, the noisy number of sequences by class of `length_classes`.
+        lengths: int64, the noisy number of sequences in each class of `length_classes`.
         variety: int64, the noisy number of distinct symbols. If only single symbols are counted, it contains the noisy
             numbers of distinct and of repeated symbols among the first `FIRST_SYMBOLS` symbols of each sequence.
-        scales: The noise scale of the number of each length class, and the noise scale of each number of symbols.
+        scales: The noise scale of the numbers in `lengths`, and the noise scale of the numbers in `variety`.
     """
 
     lengths: Int64s
@@ -53,15 +53,15 @@ class StepProfile:
 
 
 def symbols_counted(max_length: int, numbers: int) -> int:
-    """Return the number of symbols from the start of a sequence that the numbers of a profile count."""
+    """Return the number of symbols, from the start of each sequence, that the numbers of a profile cover."""
     return max_length if numbers == 1 else min(max_length, tuned.FIRST_SYMBOLS)
 
 
 def steps_of(lengths: Int64s, max_length: int, steps: int) -> float:
-    """Return the number of counted steps of all sequences that noisy lengths imply, at least 1.
+    """Return the total number of counted steps that noisy lengths imply, which is at least 1.
 
     Args:
-        lengths: int64, the noisy number of sequences by class.
+        lengths: int64, the noisy number of sequences in each class.
         max_length: The maximum number of symbols of a sequence.
         steps: The maximum number of counted steps per sequence.
     """
@@ -69,7 +69,7 @@ def steps_of(lengths: Int64s, max_length: int, steps: int) -> float:
 
 
 def profile_record(profile: StepProfile) -> dict[str, Any]:
-    """Return a profile for JSON."""
+    """Return a profile as a dictionary, ready for JSON."""
     return {"lengths": profile.lengths.tolist(), "variety": profile.variety.tolist(), "scales": list(profile.scales)}
 
 
@@ -77,7 +77,7 @@ def step_profile_of(record: dict[str, Any], max_length: int) -> StepProfile:
     """Return the profile from a record.
 
     Raises:
-        ValueError: Numbers are missing, or their noise scale is impossible.
+        ValueError: Numbers are missing, or a noise scale is impossible.
     """
     lengths, variety = (np.array([int(each) for each in record[name]], np.int64) for name in ("lengths", "variety"))
     first, second = map(float, record["scales"])
@@ -88,7 +88,7 @@ def step_profile_of(record: dict[str, Any], max_length: int) -> StepProfile:
 
 
 def length_classes(max_length: int) -> Int64s:
-    """Return the shortest length of each class. Sequences of `max_length` symbols are the last class."""
+    """Return the shortest length of each class. Sequences of `max_length` symbols form the last class."""
     first = [1]
     while first[-1] < max_length:
         most = max_length if first[-1] >= tuned.USUAL_LENGTH else min(max_length, tuned.USUAL_LENGTH)
@@ -118,7 +118,7 @@ class Fitted:
 def fitted(
     tree: ContextTree, profile: StepProfile, smoothed: Smoothed, sums: Floats, bootstrap: Source | None
 ) -> Fitted:
-    """Fit ends and novelty by simulation.
+    """Fit the probabilities of ends and copies by simulation.
 
     Args:
         tree: The public tree.
@@ -128,7 +128,7 @@ def fitted(
         bootstrap: The source of a bootstrap, as in `smooth`.
 
     Returns:
-        The numbers that draws use.
+        The fitted numbers, which determine how sequences are drawn.
     """
     most, width = tree.max_length, tree.width
     size = max(min(tuned.FITTED if bootstrap is None else tuned.FITTED // 8, tuned.MOST_STEPS // most), 100)
@@ -153,7 +153,7 @@ def fitted(
         number = _number_of_sequences(tree, profile, smoothed, float(goal @ counted))
     if bootstrap is not None:
         goal = _drawn_within(goal, number, first, bootstrap)
-    # For each length, compute the share of the sequences of at least this length that end there.
+    # For each length, compute the share of the sequences of at least this length that have exactly this length.
     wanted = goal[:-1] / np.maximum(np.cumsum(goal[::-1])[:0:-1], LEAST_MASS)
     wanted[0] = -1.0
     fit_ends(seeds.copy(), *given, (tuned.NEVER, 0.0), wanted, ends)
@@ -164,8 +164,8 @@ def fitted(
     steps = float(goal @ np.minimum(np.arange(most + 1), counted)) - 1.0
     aims = _aims((profile.variety + moved) / number, profile.scales[1] / number, variety(tuned.NEVER, 0.0), steps)
     novelty, repeats = tuned.NEVER, 0.0
-    # Both numbers are fitted in turn, because each depends on the other. If there are longer contexts, they determine
-    # the frequency of repetitions.
+    # The two numbers are fitted in turn, because each depends on the other. If there are longer contexts, these
+    # contexts determine the frequency of repetitions.
     for _ in range(tuned.ROUNDS_OF_COPIES if size == 2 else 1):
         if size == 2:
             repeats = _fitted_repeats(variety, novelty, float(aims[1]))
@@ -176,7 +176,7 @@ def fitted(
 
 
 def plain_lengths(profile: StepProfile, fit: Fitted) -> Floats:
-    """Return shares of lengths with sums by class that equal the released sums, without adjustments.
+    """Return unadjusted shares of lengths, with sums by class that equal the released sums.
 
     Within a class that has almost no fitted sequences, the shares are equal.
     """
@@ -202,7 +202,7 @@ def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source)
     Only the total of each class is released, and the true numbers of the lengths are scattered around any smooth curve.
 
     Args:
-        goal: float64 (most + 1), the expected shares of lengths; 0 for length 0.
+        goal: float64 (most + 1), the expected shares of lengths, which is 0 for length 0.
         number: The number of sequences.
         first: int64, the shortest length of each class.
         bootstrap: The source of the draws.
@@ -214,7 +214,7 @@ def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source)
 
 
 def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats:
-    """Return the targets for drawn sequences, which are averages of released and usual numbers, weighted by precision.
+    """Return the targets for drawn sequences, which are averages of released and usual numbers weighted by precision.
 
     Args:
         released: float64 (1 or 2), the released numbers of distinct and repeated symbols of a sequence.
@@ -233,14 +233,14 @@ def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats
 
 
 def _chance_of_difference(difference: float, noise: float, spread: float) -> float:
-    """Return the posterior probability that two numbers differ, if half of the collections have equal numbers.
+    """Return the posterior probability that two numbers differ, if they are equal in half of the collections.
 
     Without this weight, noise would add repetitions on average, because more repetitions than usual can be fitted, but
     fewer cannot.
 
     Args:
         difference: The released number minus the usual number.
-        noise: The variance of the noise of the released number.
+        noise: The variance of the noise on the released number.
         spread: The variance of the difference in collections with different numbers.
     """
     both = noise + spread
@@ -281,7 +281,7 @@ def _mean_variety(
     novelty: float,
     repeats: float,
 ) -> Floats:
-    """Return the mean numbers of distinct and of repeated symbols of drawn sequences."""
+    """Return the mean numbers of distinct and of repeated symbols per drawn sequence."""
     symbols, sizes = np.empty(seeds.size * ends.size, np.int32), np.empty(seeds.size, np.int64)
     size = draw_contexts(seeds.copy(), *given, (novelty, repeats), ends, symbols, sizes)
     stops = np.cumsum(sizes)

@@ -1,13 +1,13 @@
 """Queries of a model, with an interval for each answer. They are post-processing, so no query costs budget.
 
-Answers are computed from drawn sessions of the model. Intervals add two errors. The error of the noise is the spread of
-bootstrap models, whose true counts are drawn from the distribution given the released counts (`smooth` with
+Answers are computed from drawn sessions of the model. Intervals combine two errors. The error of the noise is the
+spread of bootstrap models, whose true counts are drawn from the distribution given the released counts (`smooth` with
 `bootstrap`). The error of the model is the distance to the answers of simpler models. Users may remember more than the
 counted contexts, and a release cannot show the effect of this memory. However, a release shows the effect of the last
-counted symbol, which is an estimate of the effect of one more symbol. The same is true of copies, and of lengths within
-a class.
+counted symbol, which is an estimate of the effect of one more symbol. The effects of copies and of lengths within a
+class are estimated in the same way.
 
-Whole sequences are drawn, scored and continued with the probabilities after contexts.
+Sequences are drawn, scored and continued with the probabilities of the next symbol after each context.
 """
 
 from collections.abc import Callable, Iterable
@@ -49,7 +49,7 @@ class ContextSampler:
 
     Attributes:
         tree: The public tree.
-        smoothed: The probabilities of its nodes.
+        smoothed: The estimates of the tree's nodes.
         sums: float64 (nodes, width), the cumulative probabilities.
         fit: The numbers that make drawn sequences agree with the profile.
     """
@@ -87,7 +87,7 @@ class ContextSampler:
             # After max_length symbols, only the end can follow.
             return np.bincount([width - 1], minlength=width).astype(np.float64)
         length = len(prefix)
-        # Compute the node of each position up to this position.
+        # Find the node of the context at each position up to the end of the prefix.
         rows = np.tile(np.array(prefix, np.int32), (length + 1, 1))
         nodes = self.tree.find(rows, np.arange(length + 1), np.ones(length + 1, np.bool_))
         *symbols, end = self.smoothed.chances[nodes[-1]]
@@ -190,7 +190,8 @@ class Queries:
 
     def lengths(self, level: float, **labels: Any) -> "pl.DataFrame":
         """Return the shares of lengths; see `answer`."""
-        # The mean of the bootstrap models is also shrunk, and all models are above 0 for a length without users.
+        # Bootstrap models are also shrunk, so all of them give a share above 0 to a length without users. Therefore the
+        # answer is also compared with unadjusted and even shares.
         fit = self._sampler.fit
         return self.answer(lengths, level, (plain_lengths(self._profile, fit), even_lengths(fit)), **labels)
 
@@ -235,9 +236,9 @@ class Queries:
         return pl.DataFrame({**labels, "share": share, "error": error, "low": low, "high": high})
 
     def transitions_among(self, symbols: list[int], level: float) -> tuple[Floats, Floats, Floats]:
-        """Return the followers of some symbols: share, low and high, float64 (symbols, symbols + 2).
+        """Return share, low and high of the followers of some symbols, each as float64 (symbols, symbols + 2).
 
-        The last two columns are all other symbols together, and the end.
+        The last two columns are for all other symbols together, and for the end.
         """
         rows = len(symbols)
         number = np.full(self._sampler.tree.width, rows)
@@ -268,8 +269,7 @@ def followers(sampler: ContextSampler, sessions: Sessions, *, number: Int64s, ro
     Args:
         sampler: The sampler of the model.
         sessions: The drawn sessions.
-        number: int64 by symbol, with the end last, the column of the symbol. It is also the row, if the symbol has a
-            row.
+        number: int64 by symbol, with the end last, the column of each symbol, which is also its row if it has a row.
         rows: The number of rows of the table.
     """
     width = int(number.max()) + 1
@@ -281,7 +281,7 @@ def followers(sampler: ContextSampler, sessions: Sessions, *, number: Int64s, ro
     # The follower of the last symbol of a session of the maximum length is unknown, because no end was counted.
     cut = pairs[last[sessions.sizes == sampler.tree.max_length]]
     table = np.bincount(pairs, minlength=width**2) - np.bincount(cut, minlength=width**2)
-    # Remove the last rows, which belong to symbols without a row.
+    # Remove the last rows, because their symbols have no row in the result.
     table = table.reshape(width, width)[:rows]
     found: Floats = (table / np.maximum(table.sum(axis=1, keepdims=True), 1)).ravel()
     return found

@@ -33,7 +33,7 @@ class _Level:
         parents: int32, the parents in the tree.
         before: int32, the symbol before the context of the parent, or `OTHERS`.
         parts: The part of the remaining epsilon on its path that each context spends.
-        splits: Whether longer contexts are likely to be counted.
+        splits: For each context, whether longer contexts are likely to be counted.
     """
 
     parents: Int32s
@@ -44,11 +44,11 @@ class _Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Grown:
-    """The public state after the statistics of users.
+    """The public state after the release of the statistics of users.
 
     Attributes:
         profile: The noisy statistics of users.
-        ease: The result of `_ease`.
+        ease: The factor that `_ease` returns.
         tree: The counted contexts.
         level: The contexts to count next.
         depth: The number of counted levels.
@@ -77,7 +77,7 @@ def split_contexts(gate: "PathsGate") -> tuple[ContextTree, StepProfile]:
 
 
 def _next_level(gate: "PathsGate", state: _Grown | None) -> "GateCall[PathsGate, _Grown | None] | None":
-    """Return the next pass, which releases statistics of users, and then the counts of the next level of contexts."""
+    """Return the next pass, which releases the statistics of users or the counts of the next level of contexts."""
     if state is None:
         return GateCall(_statistics, lambda released: released, counted=False)
     level, tree = state.level, state.tree
@@ -97,7 +97,7 @@ def _statistics(gate: "PathsGate") -> _Grown:
     """Return the noisy statistics of users, and a tree without contexts, with the root as the next level."""
     limits = gate.paths.limits
     lengths, scale = gate.lengths(length_classes(limits.max_length), part_of_lengths(limits.epsilon))
-    # After the lengths are released, the gate counts fewer steps of shorter sequences.
+    # After the release of the lengths, the gate counts fewer steps if sequences are short.
     counting, steps, users = gate.paths.limits, steps_of(lengths, gate.longest, gate.steps), int(lengths.sum())
     part = _part_of_root(counting, steps)
     bins = 2 if part == 1 else 1
@@ -106,7 +106,7 @@ def _statistics(gate: "PathsGate") -> _Grown:
     profile = StepProfile(lengths, variety, (float(scale[0]), float(its[0])))
     root = _Level(np.array([-1], np.int32), np.array([ROOT], np.int32), (part,), np.array([part < 1]))
     none, width = np.empty(0, np.int32), limits.alphabet + 1
-    # Depending on the released lengths, fewer steps may be counted than a sequence has symbols.
+    # Depending on the released lengths, the gate counts only the first steps of longer sequences.
     first = gate.steps if gate.steps < gate.longest else None
     counts = np.empty((0, width), np.int64)
     tree = ContextTree(width, gate.longest, none, none, np.empty(0), counts, first, users)

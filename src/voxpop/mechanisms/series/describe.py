@@ -15,7 +15,7 @@ from voxpop.release.report.page import Grid, Story
 
 
 def _nights(plan: Mapping[str, Any]) -> Grid:
-    """Return the table of some nights."""
+    """Return the table of selected nights."""
     nights, spreads = plan["nights"], spreads_of(*(plan[name] for name in ("factors", "sigmas", "cell", "bits")))
     spread = np.sqrt(np.cumsum(np.square(spreads)))
     rows = []
@@ -31,7 +31,7 @@ def _nights(plan: Mapping[str, Any]) -> Grid:
 
 
 def _usual(plan: Mapping[str, Any]) -> list[list[int]]:
-    """Return the scores at which listed items are released if a tenth of the list is; empty without a list."""
+    """Return the scores at which listed items are released if a tenth of the list is, or an empty list without one."""
     if "known" not in plan:
         return []
     levels = plan["levels"]

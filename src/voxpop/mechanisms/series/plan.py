@@ -66,8 +66,8 @@ class SeriesSettings:
 
     Attributes:
         nights: The number of nights.
-        spending: The charges of the nights, "growing" or "equal".
-        max_items_per_user: The maximum number of items per user over all nights, as given; None for the default.
+        spending: The change of the charges from night to night, "growing" or "equal".
+        max_items_per_user: The maximum number of items per user over all nights, or None for the default.
         known: The public list, if there is one.
     """
 
@@ -88,9 +88,9 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
     """The plan of a series, which fixes every number of the run before the first night. `Items.plan_series` returns it.
 
     Attributes:
-        proof: The numbers of all nights on which the guarantee is based.
+        proof: The numbers of all nights, which determine the guarantee.
         rests: The score below which an item rests on the next night, by night.
-        listed_rests: The scores below which items of the public list rest; empty without a list.
+        listed_rests: The scores below which items of the public list rest, or an empty tuple without a list.
         tried: The number of nights on which a resting item of a user still receives weight.
         ran: In the plan of a release, the number of nights so far.
 
@@ -203,7 +203,7 @@ def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: 
     steps = tuple(ceil(each) for each in LEVEL_STEP * total)
     levels = NightLevels(listed, SHARE_WITHOUT_USERS, lowest, steps, (1.0,))
     tails = [night_tail(proof, levels, 0)]
-    # The rule releases an item at the highest level for every admitted level, so the item needs no more weight.
+    # An item that reaches the highest level is released at every admitted level, so it needs no more weight.
     while tails[-1] * listed.size > SHARE_WITHOUT_USERS / 2:
         tails.append(night_tail(proof, levels, len(tails)))
     levels = replace(levels, tails=tuple(np.maximum.accumulate(tails[::-1])[::-1].tolist()))
@@ -211,7 +211,7 @@ def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: 
 
 
 def _last_threshold(spreads: Floats, falls: Floats, goal: float) -> float:
-    """Return the threshold of the last night, in standard deviations, that noise reaches with a probability."""
+    """Return the last threshold, in standard deviations, so that noise ever reaches one with probability `goal`."""
     total = np.sqrt(np.cumsum(np.square(spreads)))
 
     def excess(last: float) -> float:

@@ -176,7 +176,7 @@ class Series:
 
     @property
     def released(self) -> pa.Table:
-        """All released items, with the columns of `Release.to_arrow` and the column `night`, the night of release."""
+        """All released items, with the columns of `Release.to_arrow` and a column `night` for the night of release."""
         record, pools = self._read()
         release = _release(record, pools, SeriesPlan.from_dict(record.plan), 0)
         _, nights, _ = _sorted(pools, 0)
@@ -253,7 +253,7 @@ class Series:
 
 
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
-    """Return the function for the states of items, and the first night from which resting items still get weight."""
+    """Return the function for item states, and the first night of joining with which resting items still get weight."""
     return partial(states_of, plan, night=night), night - plan.tried + 1
 
 
@@ -328,7 +328,7 @@ def _listed_parts(record: Record, plan: SeriesPlan, pools: NightPools, corpus: E
 
 
 def _sorted(pools: NightPools, after: int) -> tuple[pa.LargeStringArray, Int64s, Bools]:
-    """Return the result of `out`, in the order of the bytes of the items."""
+    """Return the result of `pools.out`, in the order of the bytes of the items."""
     words, nights, listed = pools.out(after)
     order = np.asarray(pc.sort_indices(words)).astype(np.int64)
     return words.take(int64_array(order)), nights[order], listed[order]

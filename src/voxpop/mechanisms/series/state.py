@@ -45,7 +45,7 @@ class Record:
     Attributes:
         plan: The public numbers of the plan.
         secret: The key of all draws, in hexadecimal digits. `repr` omits it.
-        private: False for a series with a seed.
+        private: Whether the series is private, which is False for a series with a seed.
         night: The last complete night, or 0 before the first night.
         before: The last complete night with rows before `night`.
         begun: The night whose rows and payments are stored but whose noise is not drawn yet, or 0.
@@ -53,13 +53,14 @@ class Record:
         token_source: The source of the tokens, or "" before the first night.
         keys: The names and types of the items' columns.
         user_columns: The names of the user columns, which are empty until a table declares their types.
-        families: The families of the values in these columns.
-        listed: The names of the columns of the public list; empty if the list has no columns.
-        ledger: The path of the ledger, the data set, and the number of the charged entry; empty without a ledger.
+        families: The type families of the values in these columns.
+        listed: The names of the columns of the public list, or an empty list if it has no columns.
+        ledger: The path of the ledger, the data set, and the number of the charged entry, or an empty list without a
+            ledger.
         frames: The folder of Parquet files of a state on Spark, or "".
         places: The number of groups of users in that folder.
         previous: The checksum of the state that this state replaced.
-        format: The kind of file.
+        format: The name of the file format.
         version: The version of the format.
     """
 
@@ -92,11 +93,11 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        """Whether the folder has a state."""
+        """Whether the folder contains a state."""
         return (self._folder / STATE_FILE).is_file()
 
     def make_folder(self) -> None:
-        """Make the folder of a new series private. A folder with other files is rejected, and its mode does not change.
+        """Create the folder of a new series and make it private. A folder with other files is rejected unchanged.
 
         Raises:
             ReleaseError: The folder contains other files or cannot be created.
@@ -189,8 +190,8 @@ class Store:
             raise ReleaseError(
                 f"{self._folder / STATE_FILE} has another version. Use the version of voxpop that wrote it."
             )
-        # A state one step ahead of the ledger is from a run that stopped before it wrote the ledger. Therefore nothing
-        # was published after that.
+        # If the state is one step ahead of the ledger, a run stopped after it wrote the state and before it wrote the
+        # ledger. Nothing was published after that.
         _advance(record, content)
         if pools is None:
             from voxpop.engine.spark.nights import SparkNights
@@ -249,5 +250,5 @@ def _advance(record: Record, content: bytes) -> None:
 
 
 def _checksum(content: bytes, record: Record) -> str:
-    # The hash uses the key of the series, so readers of a ledger cannot test guesses of the state.
+    # The hash uses the key of the series, so readers of a ledger cannot test guesses about the state.
     return f"blake2b:{blake2b(content, key=bytes.fromhex(record.secret), digest_size=32).hexdigest()}"

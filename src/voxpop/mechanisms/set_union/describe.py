@@ -1,6 +1,6 @@
 """The text of a plan of set union and the content of its report, from public numbers.
 
-Each type of pass has one function that returns its `_Facts`. Texts and reports are made from these facts.
+For each type of pass, one function returns its `_Facts`. Texts and reports are made from these facts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,14 +24,15 @@ _MOST_ROWS = 12
 
 
 class _Facts(NamedTuple):
-    """The facts about the passes that decide about items.
+    """The facts about the passes that decide which items are released.
 
     Attributes:
         heading: The passes and their limit.
         accounting: The method that computes the guarantee, or an empty string.
         proof: The page of the proof.
-        numbers: The table of their numbers; None before a limit is chosen.
-        chance: A function that returns the probability of release for a number of items per user, if it is known.
+        numbers: The table of the numbers of the passes, or None before a limit is chosen.
+        chance: A function that returns the probability of release for a number of items per user, or None if it is
+            unknown.
     """
 
     heading: str
@@ -98,7 +99,7 @@ FACTS = {"round": _about_rounds, "selection": _about_selection, "threshold": _ab
 
 
 def _passes(plan: Mapping[str, Any]) -> Passes:
-    """Return the passes that decide about items."""
+    """Return the passes that decide which items are released."""
     return [row for row in plan["passes"] if row["pass"] != "choice"]
 
 
@@ -107,7 +108,7 @@ def _is_series(plan: Mapping[str, Any]) -> bool:
 
 
 def facts_of(plan: Mapping[str, Any]) -> _Facts:
-    """Return the facts about the passes that decide about items."""
+    """Return the facts about the passes that decide which items are released."""
     passes = _passes(plan)
     return FACTS[passes[-1]["pass"]](plan, passes)
 

@@ -46,10 +46,10 @@ class Items(Mechanism["Corpus", "Release"]):
         min_users: The number of users below which an item is released with probability at most 1e-6, for all possible
             data. By default, the release makes no such promise. The plan returns the number of users that an item
             needs.
-        known: Public items, such as the words of a dictionary, a catalogue, or an earlier release, as a list of items,
-            a table, a release, or the path of a file or of a saved release. Listed items need fewer users than unknown
-            items. The expected share of released items that no user has is at most 1 %. The list must not be made from
-            the data (docs/guides/known.md).
+        known: Public items, such as the words of a dictionary, a catalogue, or an earlier release. Pass a list of
+            items, a table, a release, or the path of a file or of a saved release. Listed items need fewer users than
+            unknown items. The expected share of released items that no user has is at most 1 %. The list must not be
+            made from the data (docs/guides/known.md).
 
     Raises:
         InputError: A field is out of range.
@@ -98,7 +98,7 @@ class Items(Mechanism["Corpus", "Release"]):
         return promise_of(self.min_users)
 
     def plan(self, budget: Budget) -> "OnePlan":
-        """Compute the noise and the thresholds for a budget. This needs no data.
+        """Compute the noise and the thresholds for a budget, without data.
 
         Args:
             budget: The budget of the release.
@@ -125,7 +125,7 @@ class Items(Mechanism["Corpus", "Release"]):
             The plan. Its numbers apply to each data set, and its guarantee covers all data sets.
 
         Raises:
-            InputError: Names are missing or equal.
+            InputError: A name is missing or duplicated.
             BudgetError: No threshold can satisfy the budget.
         """
         from voxpop.mechanisms.set_union.plan import plan_adaptive
@@ -141,20 +141,20 @@ class Items(Mechanism["Corpus", "Release"]):
         ledger: "Account | None" = None,
         seed: int | None = None,
     ) -> "dict[str, Release]":
-        """Release from several data sets about the same people, such as words and tags, under one budget.
+        """Release items from several data sets about the same people, such as words and tags, under one budget.
 
         One guarantee covers all data of a user in all data sets. The noise in each data set increases with the square
         root of the number of data sets.
 
         Args:
-            data_sets: A corpus for each name.
+            data_sets: The corpus of each data set, by name.
             budget: The budget of all data sets together.
             ledger: An account that is charged first; see `voxpop.Ledger`.
             seed: A seed, which makes the releases reproducible and NOT private. The releases are marked as not private.
                 Omit the seed for real data.
 
         Returns:
-            A release for each name. The guarantee of each release covers all releases together.
+            The release of each data set, by name. The guarantee of each release covers all releases together.
 
         Raises:
             InputError: There is no data set.
@@ -165,7 +165,7 @@ class Items(Mechanism["Corpus", "Release"]):
         """Compute the numbers of a series, without data; see `series`.
 
         Raises:
-            InputError: `min_users` was chosen, or the number of nights is out of range.
+            InputError: `min_users` was given, or the number of nights is out of range.
         """
         from voxpop.mechanisms.series.plan import SeriesSettings, plan_series
 

@@ -41,7 +41,7 @@ class UnionConfiguration(Configured, Protocol):
 
     @property
     def max_items_per_user(self) -> int | None:
-        """The maximum number of items per user in a round; None for a private choice."""
+        """The maximum number of items per user in a round, or None for a private choice."""
 
     @property
     def promise(self) -> MinUsersBound | None:
@@ -61,7 +61,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         passes: `AdaptiveRounds`, or the `Menu` for the private choice of a limit, or one `RoundPlan` for a published
             algorithm. In the plan of a release, the selected rounds follow the `Menu`.
         promise: The promise about items with few users, or None if there is no promise.
-        data_sets: The names of several data sets, each with such passes.
+        data_sets: The names of several data sets, each of which has such passes.
 
     Example:
         >>> import voxpop as vp
@@ -82,7 +82,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
 
     @property
     def last(self) -> RoundPlan | AdaptiveRounds:
-        """The `RoundPlan` or `AdaptiveRounds` that release items.
+        """The `RoundPlan` or `AdaptiveRounds` that releases items.
 
         Before a choice, these are the rounds of the largest limit.
         """
@@ -237,11 +237,11 @@ def plan_adaptive(
     Args:
         union: The configuration.
         budget: The budget of the release.
-        data_sets: The names of several data sets that share the budget; empty for a single data set.
+        data_sets: The names of several data sets that share the budget, or an empty tuple for a single data set.
         promise: The promise about items with few users. The default is the promise of the configuration.
     """
     promise, many = promise or union.promise, max(1, len(data_sets))
-    # The rounds of data sets are independent, so the costs of arithmetic add up.
+    # The rounds of data sets are independent, so the costs of finite arithmetic add up.
     listed = listed_of(union)
     slack = many * slack_delta(planned_slack(union.max_items_per_user, listed), budget.epsilon)
     check_slack("adaptive rounds need", budget, slack)

@@ -1,4 +1,4 @@
-"""The passes of a set union through its gate, and the releases that are made from the results."""
+"""Run the passes of a set union through its gate, and make releases from the results."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -42,7 +42,7 @@ def _released(plan: "UnionPlan[Any, Any]", corpus: Engine, gate: Any, guarantee:
 
 
 def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], seed: int | None) -> dict[str, Release]:
-    """Release from several data sets, each with independent noise; see `Items.release_each`."""
+    """Release items from several data sets, each with independent noise; see `Items.release_each`."""
     named = ", ".join(plan.data_sets)
     if not isinstance(corpora, Mapping):
         raise InputError(f"the plan is for data sets named {named}. Give a dictionary with a corpus for each.")
@@ -53,7 +53,7 @@ def release_each(plan: "UnionPlan[Any, Any]", corpora: Mapping[str, Corpus], see
         )
     engines = {name: check_engine(each) for name, each in corpora.items()}
     gate, guarantee = plan.begin(seed)
-    # No two data sets share a draw. Only then do their costs add up as squares of mu (docs/privacy/adaptive.md,
-    # "Several data sets").
+    # No two data sets share a draw, because otherwise their costs would not add up as squares of mu
+    # (docs/privacy/adaptive.md, "Several data sets").
     secrets = {name: Secret.of(None if seed is None else seed + place) for place, name in enumerate(plan.data_sets)}
     return {name: _released(plan, each, gate.of(name, secrets[name]), guarantee) for name, each in engines.items()}
