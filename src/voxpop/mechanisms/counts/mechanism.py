@@ -20,8 +20,8 @@ class CountsMechanism:
 
     The grams were released, so they are public. Each count receives Gaussian noise, including the counts of grams
     without users. A user who has at most `counted_in_full` released grams of a length counts as one user for each gram.
-    A user with n grams of a length, more than `counted_in_full`, counts as sqrt(counted_in_full / n) of a user for each
-    gram. Therefore a user's contribution can be too small, but is never too large. The proof is in
+    A user who has n > `counted_in_full` released grams of a length counts as sqrt(counted_in_full / n) of a user for
+    each gram. Therefore a user's contribution can be too small, but is never too large. The proof is in
     docs/privacy/counts.md.
 
     Attributes:
@@ -152,7 +152,7 @@ class TopMechanism:
         """Compute the noise for a budget and the grams of a release, without private data.
 
         Raises:
-            BudgetError: If the budget is too small for the number of places.
+            BudgetError: If the budget is too small for a ranking of k grams.
         """
         from voxpop.mechanisms.counts.plan import plan_top
 

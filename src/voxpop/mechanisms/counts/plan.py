@@ -37,13 +37,13 @@ class CountsConfiguration(Configured, Protocol):
 class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     """The plan of `CountsMechanism`, with every number of the run, computed before any private data is read.
 
-    If the limit is chosen privately, a plan without a release contains the numbers of the largest limit, which has the
-    most noise.
+    If the limit is chosen privately, the plan contains the numbers of the largest limit before the release, because
+    this limit has the most noise.
 
     Attributes:
         grams: The release with the grams to count.
         proof: The possible limits with their noise scales, and the noise scale of the private choice.
-        ran: The index of the limit that the release used; None before the release.
+        ran: The index of the limit that the release used, or None before the release.
     """
 
     _recorded: ClassVar = frozenset({"ran"})
@@ -76,7 +76,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
 
     @property
     def error(self) -> float:
-        """The standard deviation of a count, including the rounding to whole users."""
+        """The standard error of a count, including the rounding to whole users."""
         return with_rounding(self.sigma)
 
     def _proof(self) -> CountsProof:

@@ -31,7 +31,7 @@ _Gram = tuple[str, ...]
 
 
 def listed_grams(release: "Release", lengths: int) -> Iterator[ListedGrams]:
-    """Yield the grams of each length from 1 on, including the parts through which a walk reaches longer grams.
+    """Yield the grams of each length from 1 on, including the parts that a walk must visit to reach longer grams.
 
     Args:
         release: The release with the listed grams.

@@ -48,7 +48,7 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
             so a word needs fewer users, but each round has more sums. "auto" selects the longest units that secure
             aggregation can handle. These units are four characters in the first round and two in each later round, two
             bytes in the first round and one in each later round, or one token in every round. The method `sums` of a
-            plan returns the number of sums.
+            plan returns the numbers of sums.
         exclude: Public words that no user votes for, such as a dictionary or the words of an earlier release. Give an
             iterable of strings, a release, or the path of a text file with one word per line. The tokenizer of the
             data normalises the words. Each user then votes for the most frequent of their other words. The list must
@@ -101,7 +101,7 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
     def rounds(self) -> int:
         """The number of rounds that a word of the maximum length needs."""
         first, unit = self.units
-        # This is 1 + ceil((L - first) / unit).
+        # The number of rounds is 1 + ceil((L - first) / unit).
         return 1 + max(0, -(-(self.max_length - first) // unit))
 
     @property

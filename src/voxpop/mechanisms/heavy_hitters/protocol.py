@@ -156,7 +156,7 @@ def is_valid(vote: object, trie: Trie, rules: Rules) -> bool:
     """Return whether a client could have cast this vote, given the trie.
 
     Args:
-        vote: The received value, which may have any type.
+        vote: The received value, which can have any type.
         trie: The state before the round.
         rules: The public rules.
     """
@@ -165,7 +165,7 @@ def is_valid(vote: object, trie: Trie, rules: Rules) -> bool:
     known, after, size = rules.size(trie.rounds), rules.size(trie.rounds + 1), len(vote.symbols)
     if not 0 < size <= rules.longest or Prefix(vote.symbols[:known]) not in trie.live:
         return False
-    # A complete word may be shorter than the prefixes of the round. An incomplete word has exactly their length.
+    # A complete word can be shorter than the prefixes of the round. An incomplete word has exactly their length.
     return known <= size < after if vote.ended else size == after
 
 
@@ -299,8 +299,8 @@ def _documents(corpus: "LocalCorpus", rules: Rules) -> Spelling:
     user_start = np.searchsorted(ends, corpus.user_start).astype(np.int64)
     sizes = ends - starts
     fitting = np.flatnonzero((sizes > 0) & (sizes <= rules.longest))
-    # int32 (documents, longest), the tokens of each document, padded with -1, which also ends each document in the
-    # corpus.
+    # int32 (documents, longest), the tokens of each document, padded with -1, the value that also ends each document in
+    # the corpus.
     rows = corpus.tokens[np.minimum(starts[fitting, None] + np.arange(rules.longest), ends[fitting, None])]
     # lexsort compares the last key first. Therefore rows are sorted by their first token, then by the second, and so
     # on. The padding of -1 sorts before all tokens.

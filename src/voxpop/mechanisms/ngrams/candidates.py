@@ -59,7 +59,7 @@ class Grams:
             single: Whether partners are tokens instead of grams of this length.
         """
         left, partner = (names >> 32).astype(np.int32), (names & _LOW).astype(np.int32)
-        # With both-side pruning, the overlap is the partner without its last token.
+        # With both-side pruning, the new token is the last token of the partner.
         last = partner if single else self.tokens[partner, -1]
         # Shape (grams, length + 1). Names increase, so rows are in the order of their tokens.
         return Grams(np.hstack([self.tokens[left], last[:, None]]), left, partner)
@@ -237,7 +237,7 @@ class Bands:
 
     @property
     def sizes(self) -> Int64s:
-        """Return int64 (bands), the number of candidates in each band."""
+        """The number of candidates in each band, as int64 (bands)."""
         counts = np.array([each.count for each in self.sets], np.int64)
         # The sets are nested, so each band contains the candidates of one set that are not in the next set.
         sizes = np.asarray(counts - np.append(counts[1:], 0))
@@ -289,7 +289,7 @@ class DeferredList:
 
     @cached_property
     def starts(self) -> Int64s:
-        """Return int64 (lengths + 1), the number of the first candidate of each length."""
+        """The number of the first candidate of each length, as int64 (lengths + 1)."""
         return np.cumsum([0, *(each.names.size for each in self.lengths)])
 
     @property
@@ -309,7 +309,7 @@ class DeferredList:
 
     @cached_property
     def sizes(self) -> Int64s:
-        """Return int64 (pieces), the number of candidates in each piece."""
+        """The number of candidates in each piece, as int64 (pieces)."""
         return np.bincount(self._piece)
 
     def of_names(self, names: Int64s) -> Int64s:
@@ -317,7 +317,7 @@ class DeferredList:
         return self._piece[names]
 
     def lengths_of(self, by_piece: Sequence[float]) -> tuple[float, ...]:
-        """For each length, return the sum over its pieces of a number that is given for each piece."""
+        """For each length, return the sum of the given numbers over its pieces."""
         cuts = np.cumsum([each.pieces for each in self.lengths])[:-1]
         return tuple(float(each.sum()) for each in np.split(np.array(by_piece, np.float64), cuts))
 

@@ -134,8 +134,8 @@ class Charges:
 def usual_charges(worths: Sequence[float]) -> tuple[float, ...]:
     """Return the charge of each length from 2 on, as a share of the budget after length 1.
 
-    If the last length is one of the first lengths, which have uneven charges, its charge is doubled, because no budget
-    is needed for longer lengths.
+    If the last length is one of the first lengths with a fixed charge, its charge is doubled, because no budget is
+    needed for longer lengths.
 
     Args:
         worths: The worth of each length from 1 on; see `worths_of`.
@@ -206,7 +206,7 @@ def worths_of(values: Sequence[float]) -> tuple[float, ...]:
     should increase with the square of the value.
 
     Args:
-        values: The value of a released gram of each length to the caller, at least 0. The last value must be above 0.
+        values: For each length, the value of a released gram to the caller, at least 0. The last value must be above 0.
 
     Returns:
         For each length, the square of the mean value over this length and all longer lengths.
@@ -272,7 +272,7 @@ class LengthPlan:
 
         Args:
             run: The numbers that the length used, or None if it has not run.
-            users: The number of users that a gram needs, by name of the probability of release.
+            users: The numbers of users that a gram needs, such as `users_50` for a probability of release of 0.5.
         """
         numbers, used = {**asdict(self), **users}, {} if run is None else asdict(run)
         rows: list[dict[str, Any]] = []
@@ -380,11 +380,11 @@ class Voting:
         return setting, charges.charge(square, self.rule.sensitivity(setting), rates)
 
     def setting(self, square: float, released: int, candidates: int) -> RuleSetting:
-        """Return the finest grid on which the noise that the grid requires can run.
+        """Return the finest grid that is coarse enough for the noise that it requires.
 
         A coarser grid requires more noise, more noise requires a higher threshold and cutoff, and these can require an
-        even coarser grid. Therefore grids are tried from fine to coarse until a grid is coarse enough for its own
-        noise. The release is charged for this grid and runs on it.
+        even coarser grid. Therefore grids are tried from fine to coarse until one is coarse enough. The release is
+        charged for this grid and runs on it.
 
         Args:
             square: The mu^2 that may be spent.

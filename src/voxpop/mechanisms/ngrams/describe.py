@@ -93,7 +93,7 @@ def _facts(plan: Mapping[str, Any]) -> _Facts:
 
 
 def story(plan: Mapping[str, Any], sizes: Mapping[int, int]) -> Story:
-    """Return the content of the report of an extraction.
+    """Return the content of the report of a release of n-grams.
 
     Args:
         plan: The numbers of the plan.
@@ -161,7 +161,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def _limits(plan: Mapping[str, Any]) -> list[int]:
-    """Return the limit of each length. Only plans of DPNE may contain a list of limits."""
+    """Return the limit of each length. Only plans of DPNE can contain a list of limits."""
     limit = plan["max_phrases_per_user"]
     return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
 
@@ -185,7 +185,7 @@ def single_user(plan: Mapping[str, Any], sizes: Mapping[int, int] | None = None)
     lowest cutpoint.
 
     Args:
-        plan: The numbers of a plan, before or after it ran.
+        plan: The numbers of a plan, before or after the release.
         sizes: The number of released phrases of each length. Lengths without released phrases are skipped.
     """
     votes = _runs(plan, "vote") if _runs(plan, "words") else rows_of_type(plan, "vote")

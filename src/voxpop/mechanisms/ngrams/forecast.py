@@ -101,7 +101,7 @@ class Forecast:
 
     def level_of(self, weight: float) -> int:
         """Return the smallest level with at least this weight."""
-        # This is ceil(weight / unit).
+        # The level is ceil(weight / unit).
         return min(MOST_LEVEL, int(-(-weight // self.unit)))
 
 
@@ -113,7 +113,7 @@ def bands_of(candidates: Candidates, forecast: Forecast, least: float, joined: J
         forecast: The forecast of these candidates.
         least: The lowest forecast of the second band, in units of weight. Each further band begins at twice the
                 lowest forecast of the preceding band.
-        joined: The candidates, including candidates that passed a screening vote.
+        joined: The candidates, including those that passed a screening vote, or None without a screening vote.
     """
     sets, level = [candidates], forecast.level_of(least)
     while len(sets) < tuned.MOST_BANDS and 0 < level < MOST_LEVEL:
@@ -183,10 +183,10 @@ def calibrated_cells(cells: Int64s, levels: Int64s, sigma: float) -> Int64s:
     Args:
         cells: int64 by rank, the measurements.
         levels: int64 by rank, the number of cutpoints that the gram reached in the vote.
-        sigma: The standard deviation of the measurements, in cells.
+        sigma: The standard deviation of the noise on the measurements, in cells.
 
     Returns:
-        The estimates, int64 by rank, positive.
+        The positive estimates, as int64 by rank.
     """
     order = np.argsort(levels, kind="stable")
     found = np.empty(cells.size, np.int64)
@@ -210,7 +210,7 @@ def _drawn_together(cells: Int64s, sigma: float) -> Int64s:
     if not cells.size:
         return cells
     mean = max(float(cells.mean()), tuned.LEAST_MEAN * sigma)
-    # The variance of the measurements is the sum of the variance of the grams and the variance of the noise.
+    # The variance of the measurements is the sum of the variance of the grams' weights and the variance of the noise.
     between = max(0.0, float(cells.var()) - sigma**2)
     # This is the best linear estimate of each gram's weight. It equals the mean if the measurements differ only in
     # noise (James and Stein, 1961).

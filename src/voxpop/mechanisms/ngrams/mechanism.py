@@ -36,10 +36,10 @@ class NGrams(Mechanism["Corpus", "Release"]):
 
     Attributes:
         max_length: The maximum number of tokens of a phrase, at most 32.
-        max_phrases_per_user: The maximum number of phrases per user at each length. If a user has more phrases, they
-            are sampled at random. By default, the limit of words is chosen privately, and the limit of longer phrases
-            is 100,000, because their noise does not depend on the limit. A limit that you give must not depend on the
-            data.
+        max_phrases_per_user: The maximum number of phrases per user at each length. If a user has more phrases, this
+            number of them is sampled at random. By default, the limit of words is chosen privately, and the limit of
+            longer phrases is 100,000, because their noise does not depend on the limit. A limit that you give must not
+            depend on the data.
         max_spurious_share: The maximum expected share of released phrases that no user wrote, strictly between 0 and
             1/2.
         length_weights: The value of a released phrase, as one number for each length. Lengths with a higher value

@@ -213,7 +213,7 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
         - `choice`, `threshold` and `round` are the passes of length 1, as in plans of items. After these rows, the row
           `words` contains the numbers of length 1 as a whole.
         - `measurement` measures the grams of one length to forecast the next length. `screening` is the screening vote
-          on a length, and `vote` is the vote on it.
+          on a length, and `vote` is the main vote on this length.
         - `second chance` is the second-chance pass.
 
         Each row from `words` on contains the planned numbers. The entry `ran` of such a row contains the numbers that
@@ -290,7 +290,7 @@ def plan_ngrams(
     # follows").
     _longer(
         ngrams, Charges(later, worths)
-    )  # raises a BudgetError if phrases cannot run after words have taken the largest share
+    )  # raises a BudgetError if the passes over phrases cannot run when words get the largest share
     plan = NGramsPlan(ngrams, budget, first, later, (), slack, schedule, worths)
     longer, second = _longer(ngrams, Charges(plan.later, worths))
     return certified(replace(plan, longer=longer, second_sigma=second))

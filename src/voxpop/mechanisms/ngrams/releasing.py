@@ -64,7 +64,7 @@ class NextVote:
         forecast: The forecast of the candidates that the pruning rule allows.
         likely: The candidates that are worth a vote according to their forecasts.
         measurement_sigma: The noise scale of the measurement that the forecast uses.
-        round: The grid, the noise and the usual threshold.
+        round: The grid, the noise and the usual threshold of the vote.
         charge: The charge of each user.
         screening: The mu^2 of the screening vote before this vote, or None if there is no screening vote.
     """

@@ -195,7 +195,7 @@ def allowed(eta: float, sizes: list[int], spent: float) -> tuple[float, float]:
     Args:
         eta: The maximum expected share of spurious grams.
         sizes: The number of grams that were released at each preceding length.
-        spent: The number of spurious grams that was charged for these lengths.
+        spent: The number of spurious grams that these lengths were charged for.
     """
     rule, before = allowance(eta, len(sizes) + 1), sum(sizes)
     if rule.of == ALL_SO_FAR:

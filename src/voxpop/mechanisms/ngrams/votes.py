@@ -61,7 +61,7 @@ class Votes:
 
     Attributes:
         reached: int64 (bands, cutpoints), the number of candidates that reach each cutpoint.
-        sizes: int64 (bands), the number of candidates.
+        sizes: int64 (bands), the number of candidates in each band.
         chances: float64 (cutpoints), the decreasing probabilities that a candidate without users reaches each cutpoint.
     """
 
@@ -71,7 +71,7 @@ class Votes:
 
     @property
     def reference(self) -> int:
-        """The reference cutpoint r.
+        """The index r of the reference cutpoint.
 
         The number of candidates below this cutpoint gives an estimate of the number of candidates without users (Storey
         2002).

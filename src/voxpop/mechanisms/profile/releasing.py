@@ -156,7 +156,7 @@ def _joint_candidates(keys: "TypedKeys", single: pa.LargeStringArray) -> int:
 def _counts_for(
     plan: "ProfilePlan | KeysPlan", corpus: Engine, seed: int | None, tokens: pa.LargeStringArray, gate: AdaptiveGate
 ) -> "Counts":
-    """Return the counts of released tokens. The gate compares their cost with their part of the cap."""
+    """Return the counts of released tokens. The gate compares the cost of the counts with their part of the cap."""
     release = Release.from_items(tokens, plan, plan.guarantee)
     counts = CountsMechanism().plan_within(plan.counting, plan.budget, release)
     gate.counts(counts.certificate)
@@ -225,7 +225,7 @@ def _chosen(plan: "KeysPlan", corpus: Engine, gate: "KeysGate") -> int:
 
 
 def _found_in_parts(parts: KeyParts, corpus: Engine, gate: "KeysGate") -> tuple[pa.LargeStringArray, Int64s, int]:
-    """Return the keys that users with one or two keys release, the users of each key, and the chosen limit."""
+    """Return the keys released from users with one or two keys, their numbers of users, and the chosen limit."""
     tokens, users = gate.few(corpus)
     limit = limit_of_more(parts, gate.sizes(corpus, tokens, SIZE_EDGES), len(tokens))
     return tokens, np.maximum(users + gate.more(limit), 1), limit

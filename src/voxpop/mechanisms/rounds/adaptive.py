@@ -192,7 +192,7 @@ class Terms:
 
     @property
     def target(self) -> float:
-        """The delta that a plan may spend, after subtracting the error of doubles."""
+        """The delta that a plan may spend, after subtracting the floating-point error."""
         return self.delta * (1 - 1e-6) / ROUNDING
 
     @property
@@ -259,7 +259,7 @@ def stated_rounds(
 
 
 def _usable(rounds: Sequence[AdaptiveRound], score: CumulativeScore, number: int) -> tuple[float, float]:
-    """Return the score above which an item can use no more weight in the next round, and the steps per score of 1."""
+    """Return the score above which an item needs no more weight in the next round, and the steps per score unit."""
     if number + 1 == len(rounds):
         return 0.0, 0.0
     after, part = rounds[number + 1], score.parts[number + 1]

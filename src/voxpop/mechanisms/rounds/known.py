@@ -1,4 +1,4 @@
-"""Items of a public list, in rounds over such candidates only or in rounds that also decide about unknown items.
+"""Items of a public list, in rounds over such candidates only or in rounds that also contain unknown items.
 
 The thresholds of listed candidates are lower, because these candidates are never novel.
 

@@ -32,9 +32,9 @@ def known_users_needed(
     The result assumes that a tenth of the list is released. If a larger part is released, an item needs fewer users.
 
     Args:
-        step: The pass that decides.
+        step: The pass that decides which items are released.
         known: The public list of the plan.
-        limit: The maximum number of items per user in a round; None for a private choice.
+        limit: The maximum number of items per user in a round, or None for a private choice.
         probability: A number strictly between 0 and 1.
         per_user: The number of items per user, as in `users_needed`.
 
@@ -61,9 +61,9 @@ def listed_numbers(
     """Return the numbers about listed items, ready for JSON, or an empty dictionary without a list.
 
     Args:
-        step: The pass that decides.
+        step: The pass that decides which items are released.
         known: The public list of the plan, if there is one.
-        limit: The maximum number of items per user in a round; None for a private choice.
+        limit: The maximum number of items per user in a round, or None for a private choice.
         transcript: The passes that ran.
     """
     last: Any = deciding(step)

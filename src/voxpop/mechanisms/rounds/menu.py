@@ -340,7 +340,7 @@ def choice_in(plan: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def about_limit(plan: Mapping[str, Any], limit: int | None, noun: str = "items") -> str:
-    """Return the limit of a plan in words.
+    """Return the limit of a plan as text.
 
     Args:
         plan: The public numbers of the plan.

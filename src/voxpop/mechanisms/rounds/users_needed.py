@@ -59,7 +59,7 @@ def users_needed(round_plan: RoundPlan, budget: Budget, probability: float, item
 
 
 def miss_probability(round_plan: RoundPlan, budget: Budget, items: int) -> float:
-    """Return the probability of missing an item that has ten times the users needed; see `UnionPlan.missing`."""
+    """Return the probability of missing an item with ten times the users needed; see `UnionPlan.miss_probability`."""
     users = users_needed(round_plan, budget, 0.5, items)
     return 1.0 if users is None else _probabilities(round_plan, round_plan.rule(budget), COMMON * users, items)[1]
 
@@ -109,7 +109,7 @@ def adaptive_users_needed(plan: "AdaptiveRounds", probability: float, items: int
 
 
 def adaptive_missing(plan: "AdaptiveRounds", items: int) -> float:
-    """Return the probability of missing an item that has ten times the users needed; see `UnionPlan.missing`."""
+    """Return the probability of missing an item with ten times the users needed; see `UnionPlan.miss_probability`."""
     users = adaptive_users_needed(plan, 0.5, items)
     return 1.0 if users is None else _miss_probability(plan, COMMON * users, items)
 
@@ -137,7 +137,7 @@ def usual_level(plan: "AdaptiveRounds") -> int:
 
 
 def level_at_a_tenth(tails: Sequence[float], share: float) -> int:
-    """Return the level of `usual_level` for the given tails and the given expected share of items without users."""
+    """Return the level for these tails and this expected share of items without users; see `usual_level`."""
     return next((level for level, tail in enumerate(tails) if tail <= share * RELEASED_SHARE), len(tails) - 1)
 
 
@@ -344,7 +344,7 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
 def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, score: CumulativeScore) -> float:
     """Bound the probability that an item with too few users is released in any round."""
     first = users_bound.reached(first_round)
-    # For each threshold, compute how far the mean is below it, in standard deviations. The margin covers the error of
-    # doubles.
+    # For each threshold, compute how far the mean is below it, in standard deviations. The margin covers the
+    # floating-point error.
     missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
     return first + float(np.sum(ndtr(-missing))) * _UP

@@ -254,8 +254,8 @@ class Smoothed:
     Attributes:
         chances: float64 (nodes, width), the probability that each symbol follows.
         totals: float64 by node, the estimated number of occurrences of the node's context.
-        ends: The number of sequences that end before they are truncated, which is at least the minimum that the root
-            implies.
+        ends: The estimated number of sequences that end before they are truncated, which is at least the lower bound
+            that the root implies.
     """
 
     chances: Floats
@@ -347,7 +347,7 @@ def gram_totals(tree: ContextTree, smoothed: Smoothed, rows: Int32s, lengths: In
         begun: bool by gram, whether only occurrences at the beginning of sequences count.
 
     Returns:
-        float64 by gram, the number of occurrences.
+        The number of occurrences, as float64 by gram.
     """
     totals = np.where(begun, smoothed.ends, smoothed.totals[0])
     for place in range(int(lengths.max(initial=0))):

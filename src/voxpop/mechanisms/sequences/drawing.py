@@ -75,9 +75,9 @@ def _draw_together(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s)
         on = _spread(going.size, state) * (stay + (1.0 - stay) * fit.ends[length]) < stay
         going, found, stay = going[on], found[on], stay[on]
         nodes[length, going] = found
-        # The latest position is copied with probability `repeats`. Otherwise each earlier position with the same
-        # context is copied with probability 1 / (novelty + positions). After the empty context (node 0), the earlier
-        # positions do not include the latest position.
+        # The latest symbol is copied with probability `repeats`. Otherwise each earlier position is drawn with
+        # probability 1 / (novelty + positions), and its symbol is copied if its context is the same. After the empty
+        # context (node 0), the earlier positions do not include the latest position.
         share = (_uniforms(seeds[going], length) - fit.repeats) / (1.0 - fit.repeats)
         places = length - (found == 0)
         place = (share * (fit.novelty + places)).astype(np.int64)

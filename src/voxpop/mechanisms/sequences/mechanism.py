@@ -40,9 +40,9 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
     Attributes:
         max_length: The maximum number of symbols that count per user, which is also the maximum length of drawn
-            sequences. With None, the released lengths determine the maximum, which costs no additional epsilon. The
-            maximum is then 20 symbols. It is lower if noise explains the longer sequences, and higher (at most 1,000)
-            if a fifth of the users have longer sequences. Choose a number without looking at the data.
+            sequences. With None, the released lengths determine the maximum, which costs no additional epsilon. This
+            maximum is usually 20 symbols. It is lower if noise explains the longer sequences, and higher (at most
+            1,000) if a fifth of the users have longer sequences. Choose a number without looking at the data.
         max_gram: The length of the longest counted gram, which consists of a context and the symbol after it.
         alphabet: All tokens that may occur, as distinct strings or a release of single items. The alphabet is public.
             Other tokens are removed from every sequence, unless `other` is given. If the alphabet was released from the

@@ -204,7 +204,7 @@ class SequenceModel(Result):
         return found.sort("share", descending=True, maintain_order=True)
 
     def lengths(self, level: float = 0.9) -> "pl.DataFrame":
-        """Return the lengths of sequences, with the columns length (`max_length` means this or more), share, ...
+        """Return the lengths of sequences, with the columns length (`max_length` means this length or more), share, ...
 
         Sums over length classes agree with the released numbers. Shares within a class follow from the contexts, so the
         error also contains their distance from equal shares within the class. The lengths of drawn sequences can have
@@ -311,7 +311,7 @@ class SequenceModel(Result):
         return card(title, lines, ("gram", "noisy count"), rows, cautions(self.guarantee))
 
     def _symbols(self, tokens: SequenceOf[str | int], *, known: bool) -> list[int]:
-        """Return the numbers of symbols, with -1 for symbols outside the alphabet.
+        """Return the number of each symbol, which is -1 for symbols outside the alphabet.
 
         If `known` is true, raise an error for such symbols.
         """

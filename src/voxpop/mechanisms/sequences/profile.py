@@ -101,7 +101,7 @@ class Fitted:
     """The numbers that make drawn sequences agree with a profile.
 
     Attributes:
-        ends: float64, the factor of the odds of an end, by length below the maximum.
+        ends: float64, the factor that multiplies the odds of an end, for each length below the maximum.
         novelty: The weight of the probabilities of a context, relative to one earlier symbol of the sequence.
         repeats: The probability of a copy of the latest symbol.
         sequences: The estimated number of sequences.
@@ -202,7 +202,7 @@ def _drawn_within(goal: Floats, number: float, first: Int64s, bootstrap: Source)
     Only the total of each class is released, and the true numbers of the lengths are scattered around any smooth curve.
 
     Args:
-        goal: float64 (most + 1), the expected shares of lengths, which is 0 for length 0.
+        goal: float64 (most + 1), the expected shares of lengths, with 0 for length 0.
         number: The number of sequences.
         first: int64, the shortest length of each class.
         bootstrap: The source of the draws.
@@ -217,9 +217,9 @@ def _aims(released: Floats, scale: float, plain: Floats, steps: float) -> Floats
     """Return the targets for drawn sequences, which are averages of released and usual numbers weighted by precision.
 
     Args:
-        released: float64 (1 or 2), the released numbers of distinct and repeated symbols of a sequence.
+        released: float64 (1 or 2), the released numbers of distinct and repeated symbols per sequence.
         scale: The noise scale of each number.
-        plain: float64 (2), the numbers of a chain of contexts.
+        plain: float64 (2), the same numbers for a chain of contexts.
         steps: The number of counted symbols after the first.
     """
     share, spread = tuned.USUAL_DISTINCT

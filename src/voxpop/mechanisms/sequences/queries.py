@@ -208,7 +208,7 @@ class Queries:
         Args:
             answer: The query.
             level: The nominal share of intervals that are correct.
-            others: Other answers from released numbers. Their distances from the answer are also possible errors.
+            others: Other answers from released numbers. Their distances from the answer are added to the error.
             kept: The length up to which the simpler model does not shorten contexts.
             labels: The columns before the answer.
         """

@@ -208,7 +208,7 @@ def least_total(limits: Limits, left: Any, depth: int) -> Any:
 
 
 def _longer_totals(tree: ContextTree, smoothed: Smoothed, contexts: Int32s, begun: Bools) -> Floats:
-    """Return float64 (contexts, width), the occurrences of contexts after each symbol and (last) at the beginning."""
+    """Return the occurrences of contexts after each symbol and (last) at the beginning: float64 (contexts, width)."""
     width = tree.width
     sizes = (contexts >= 0).sum(axis=1)
     rows = np.repeat(contexts, width, axis=0)

@@ -66,7 +66,7 @@ class SeriesSettings:
 
     Attributes:
         nights: The number of nights.
-        spending: The change of the charges from night to night, "growing" or "equal".
+        spending: Whether the charges of the nights are "growing" or "equal".
         max_items_per_user: The maximum number of items per user over all nights, or None for the default.
         known: The public list, if there is one.
     """
@@ -91,7 +91,8 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
         proof: The numbers of all nights, which determine the guarantee.
         rests: The score below which an item rests on the next night, by night.
         listed_rests: The scores below which items of the public list rest, or an empty tuple without a list.
-        tried: The number of nights on which a resting item of a user still receives weight.
+        tried: The number of nights, from the night on which an item joined a user's pool, on which the item receives
+            weight from the user even if it rests.
         ran: In the plan of a release, the number of nights so far.
 
     Example:
@@ -243,8 +244,8 @@ def _rests(costs: Sequence[int], spending: Spending, total: Floats, lower: float
 def states_of(plan: SeriesPlan, scores: Int64s, decided: Int64s, levels: Int64s, night: int) -> Bytes:
     """Return the state of each item on this night: 0 for decided items, 1 for resting items, 2 for active items.
 
-    The state follows from public numbers and the score after the preceding night. Therefore the state of an item does
-    not depend on the night on which it joined.
+    The state depends only on public numbers and on the score after the preceding night. Therefore the state of an item
+    does not depend on the night on which it joined.
     """
     states = np.full(scores.size, 2, np.uint8)
     if night > 1:

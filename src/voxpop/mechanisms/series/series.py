@@ -253,7 +253,10 @@ class Series:
 
 
 def _tonight(plan: SeriesPlan, night: int) -> tuple[States, int]:
-    """Return the function for item states, and the first night of joining with which resting items still get weight."""
+    """Return the function for the states of items, and the first night for resting items.
+
+    A resting item still gets weight from a user if it joined the user's pool on or after this night.
+    """
     return partial(states_of, plan, night=night), night - plan.tried + 1
 
 

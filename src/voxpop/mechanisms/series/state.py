@@ -191,7 +191,7 @@ class Store:
                 f"{self._folder / STATE_FILE} has another version. Use the version of voxpop that wrote it."
             )
         # If the state is one step ahead of the ledger, a run stopped after it wrote the state and before it wrote the
-        # ledger. Nothing was published after that.
+        # ledger. In this case, nothing was published after the preceding state.
         _advance(record, content)
         if pools is None:
             from voxpop.engine.spark.nights import SparkNights
@@ -227,7 +227,7 @@ class Store:
                 rmtree(left, ignore_errors=True)
 
     def _frames(self, record: Record, pools: "SparkNights") -> dict[str, Any]:
-        """Write the files of a state on Spark to a new folder, and set the folder in the record."""
+        """Write the files of a state on Spark to a new folder, and record the name of the folder."""
         if self._key is not None:
             raise ReleaseError(
                 "the state of a series on Spark cannot be encrypted with a key, because executors would need the key. "

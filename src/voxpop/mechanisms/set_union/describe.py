@@ -27,9 +27,9 @@ class _Facts(NamedTuple):
     """The facts about the passes that decide which items are released.
 
     Attributes:
-        heading: The passes and their limit.
+        heading: The text about the passes and their limit.
         accounting: The method that computes the guarantee, or an empty string.
-        proof: The page of the proof.
+        proof: The name of the page with the proof.
         numbers: The table of the numbers of the passes, or None before a limit is chosen.
         chance: A function that returns the probability of release for a number of items per user, or None if it is
             unknown.

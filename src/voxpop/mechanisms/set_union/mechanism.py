@@ -44,8 +44,8 @@ class Items(Mechanism["Corpus", "Release"]):
             release chooses the limit privately, from noisy counts of users by their number of items. A limit that you
             pass must not depend on the data.
         min_users: The number of users below which an item is released with probability at most 1e-6, for all possible
-            data. By default, the release makes no such promise. The plan returns the number of users that an item
-            needs.
+            data. By default, the release makes no such promise. The method `users_needed` of a plan returns the number
+            of users that an item needs.
         known: Public items, such as the words of a dictionary, a catalogue, or an earlier release. Pass a list of
             items, a table, a release, or the path of a file or of a saved release. Listed items need fewer users than
             unknown items. The expected share of released items that no user has is at most 1 %. The list must not be
