@@ -28,8 +28,8 @@ class CountsMechanism:
         counted_in_full: The maximum number of released words per user at full weight. The limit is halved with each
             additional token, and the noise increases with the square root of the sum of the limits of all lengths. By
             default, the limit with the smallest mean error is chosen privately.
-        known: Public items that are counted even if they were not released; see `Items` for the format. With None, only
-            released grams are counted.
+        known: Public items that are counted even if they were not released; see `Items` for the format. By default,
+            only released grams are counted.
 
     Raises:
         InputError: If the limit is out of range, or `known` is not a list.

@@ -43,7 +43,7 @@ class CountsPlan(Planned[CountsConfiguration, "Corpus", "Counts"]):
     Attributes:
         grams: The release with the grams to count.
         proof: The possible limits with their noise scales, and the noise scale of the private choice.
-        ran: The index of the limit that the release used, or None before the release.
+        ran: The index of the limit that the release used (None before the release).
     """
 
     _recorded: ClassVar = frozenset({"ran"})

@@ -63,7 +63,7 @@ class PublicList:
     Attributes:
         size: The number of distinct entries.
         fingerprint: The SHA-256 digest of the entries in canonical order.
-        words: The entries, or None for the list of a saved plan, which contains only the size and the fingerprint.
+        words: The entries (None for the list of a saved plan, which contains only the size and the fingerprint).
     """
 
     size: int

@@ -148,7 +148,7 @@ class Candidates:
     @cached_property
     def _totals(self) -> Int64s:
         """The cumulative number of candidates up to and including each left gram."""
-        # Shape (left grams,). Estimates decrease within a group, so the partners whose estimates reach the need are the
+        # Shape (left grams,). Estimates decrease within a group, so the partners with sufficient estimates are the
         # first partners of the group.
         end = self.pairs.keys.searchsorted(_key(self.pairs.left_group, self.need), side="right")
         # Shape (left grams,), in integers. The last entry is the exact number of candidates.

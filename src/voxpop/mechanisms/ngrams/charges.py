@@ -125,8 +125,8 @@ class Charges:
                 if length - tuned.PACED_FROM < len(tuned.SECOND_CHANCE_SPARE)
                 else 0.0
             )
-        # A user whose longest run has r candidates can take part in at most r more lengths, including this length.
-        # Therefore the user pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
+        # If the longest run of a user has r candidates, the user can take part in at most r more lengths, including
+        # this length. Therefore the user pays c_1 / (c_1 + ... + c_r + spare) of the remaining budget, rounded down.
         parts = coming[0] / (np.cumsum(coming) + spare)
         return (0, *(int(part * BOUND_STEPS) for part in np.minimum(parts, 1.0)))
 
@@ -206,7 +206,7 @@ def worths_of(values: Sequence[float]) -> tuple[float, ...]:
     should increase with the square of the value.
 
     Args:
-        values: For each length, the value of a released gram to the caller, at least 0. The last value must be above 0.
+        values: The value of a released gram to the caller, for each length, at least 0. The last value must be above 0.
 
     Returns:
         For each length, the square of the mean value over this length and all longer lengths.
@@ -254,8 +254,8 @@ class LengthPlan:
             measurement.
         lowest_threshold: The threshold if there are no more candidates than grams of the preceding length.
         highest_threshold: The threshold if there are a million times as many candidates.
-        spurious_allowance: The estimated number of spurious grams that the length may add, or None at length 1, which
-            has no spurious grams.
+        spurious_allowance: The estimated number of spurious grams that the length may add (None at length 1, which has
+            no spurious grams).
         screening_sigma: The noise scale of the screening vote, or None without a screening vote.
     """
 
@@ -293,12 +293,12 @@ class LengthRun:
         length: The number of tokens in a gram.
         sigma: The noise scale of a gram's weight.
         measurement_sigma: The noise scale of the measurement before the vote, or None without a measurement.
-        candidates: The number of grams that could have been released, or None at length 1, at which this number is
-            unknown.
+        candidates: The number of grams that could have been released (None at length 1, at which this number is
+            unknown).
         threshold: The minimum noisy weight of a released gram. If bands have different thresholds, this is the mean
             threshold over the released grams.
-        spurious: The estimated number of released grams without users, or None at length 1 without a public list,
-            because then all released words have users.
+        spurious: The estimated number of released grams without users (None at length 1 without a public list, because
+            then all released words have users).
         bands: For each band of likelihood, the number of candidates, the threshold (None if no gram was released), and
             the number of released grams.
         screening_sigma: The noise scale of the screening vote, or None without a screening vote.

@@ -89,15 +89,15 @@ class NGramsPlan(DiscoveryPlan[Extraction, "Corpus", "Release"]):
     depends on the released grams, but the guarantee does not depend on it.
 
     Attributes:
-        first: The noise and threshold of length 1, its adaptive rounds, or the menu from which these rounds are chosen
-            privately.
+        first: The noise and threshold of length 1, its adaptive rounds, or a menu for the private choice of these
+            rounds.
         least_later: The total mu^2 of all passes after length 1 if words get the largest share that can be chosen.
         longer: One `LengthPlan` for each length from 2 on.
         slack: The part of delta that is reserved for finite arithmetic.
-        schedule: The pure function that returns the next pass of a release, or None after the last pass.
+        schedule: The pure function that returns the next pass of a release (None after the last pass).
         worths: The worth of each length's budget, or an empty tuple if the schedule does not use worths.
         second_sigma: The planned noise scale of the second-chance pass, or None without this pass.
-        words: The adaptive rounds that released the words, or None before a release and without adaptive rounds.
+        words: The adaptive rounds that released the words (None before a release and without adaptive rounds).
         ran: The numbers that each length used, or an empty tuple before a release.
         second_chance: The numbers of the second-chance pass, or None if it did not run.
 

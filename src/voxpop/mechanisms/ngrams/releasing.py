@@ -91,13 +91,13 @@ class State:
         levels: int64 by rank, the number of cutpoints that each gram of the last released length reached.
         estimates: The estimates of the released grams of each measured length.
         charges: The charges of the passes after length 1.
-        ballot: The next vote, or None until its measurement has run.
+        ballot: The next vote (None until its measurement has run).
         joined: The candidates of the next vote, including those that passed its screening vote, or None without a
             screening vote.
         deferred: The candidates for the second-chance pass, by length.
         least: The forecast, in sigma, below which the last vote released too few candidates.
         spurious: The maximum expected number of spurious grams so far, including words of a public list.
-        second_chance: The numbers of the second-chance pass, or None before this pass.
+        second_chance: The numbers of the second-chance pass (None before this pass).
     """
 
     plan: "NGramsPlan"
@@ -118,7 +118,7 @@ class State:
 
     @property
     def length(self) -> int:
-        """The length whose passes are next."""
+        """The length of the next passes."""
         return len(self.grams) + 1
 
     @property
@@ -173,13 +173,13 @@ class Pass:
     Attributes:
         kind: The type of the pass.
         length: The number of tokens in the weighed grams, or the largest such number for the second-chance pass.
-        shares: The weighting, on the grid that was charged for, or None for words in adaptive rounds.
+        shares: The weighting, on the grid that was charged for (None for words in adaptive rounds).
         sigma: The noise scale.
         after: The function that computes the state after this pass from its outcome.
-        charge: The charge of each user, or None at length 1 and if all users are charged for every pass.
-        vote: The candidates and cutpoints of a vote, or None for a measurement and for words in adaptive rounds.
+        charge: The charge of each user (None at length 1 and if all users are charged for every pass).
+        vote: The candidates and cutpoints of a vote (None for a measurement and for words in adaptive rounds).
         size: The number of measured grams, or 0 if the pass is not a measurement.
-        rounds: The adaptive rounds of length 1 or their menu, or None for all other passes.
+        rounds: The adaptive rounds of length 1 or their menu (None for all other passes).
         keep: The grams that users keep before the pass, or None if the preceding pass was not a vote.
         extend: The candidates that extend the grams of users to this length before the pass, or None if their grams
             already have this length.

@@ -92,9 +92,9 @@ class Votes:
         """Return the cutpoint of each band, and the number of spurious grams that is charged for the band.
 
         If the returned index is one past the last cutpoint, the band selects no candidates. Each spurious gram has a
-        price, so that the bands can be optimised independently. The function uses the lowest price at which the share
-        of spurious grams is within the limit. For any candidates, the charge is at least the expected number of
-        released spurious grams (docs/privacy/ngrams.md, "Spurious grams").
+        price, so that the bands can be optimised independently. The function uses the lowest price that keeps the share
+        of spurious grams within the limit. For any candidates, the charge is at least the expected number of released
+        spurious grams (docs/privacy/ngrams.md, "Spurious grams").
 
         Args:
             share: The number of spurious grams allowed for each released gram.
@@ -115,7 +115,7 @@ class ThresholdVote:
     """The candidates and the cutpoints of a vote.
 
     Attributes:
-        candidates: All candidates, or None at length 1, at which only grams with users can be selected.
+        candidates: All candidates (None at length 1, at which only grams with users can be selected).
         rules: The rules that decide whether a noisy weight reaches each cutpoint. All rules have the same noise, and
             thresholds increase.
     """
@@ -202,7 +202,7 @@ class Selection:
         return np.array([released for _, _, released in self.bands], np.int64)
 
     def threshold(self, usual: float) -> float:
-        """Return the mean threshold over the selected candidates, or the usual threshold if there are none."""
+        """Return the mean threshold over the selected candidates, or the usual threshold if nothing is selected."""
         used = [(each, released) for _, each, released in self.bands if each is not None and released]
         if len({each for each, _ in used}) <= 1:
             return used[0][0] if used else usual

@@ -201,9 +201,9 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         cover_sigma: The standard deviation of the noise on these sums in repeated releases, or 0 without them.
         later: The mu^2 of all passes after the rounds, which is at least the mu^2 of counts and sums. It depends
             neither on the sets nor on the sums, so one reserve in a ledger pays for all releases with the same budget.
-        chosen: The index of the entry that was used, in the order menu, parts, rounds, or None before a private choice.
-        limit_of_more: The maximum number of keys for which each user with three or more keys was counted, or None if no
-            such users were counted.
+        chosen: The index of the entry that was used, in the order menu, parts, rounds (None before a private choice).
+        limit_of_more: The maximum number of keys that were counted per user with three or more keys, or None if no such
+            users were counted.
 
     Example:
         >>> import voxpop as vp
@@ -238,14 +238,14 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def noise(self) -> KeyNoise | None:
-        """The noise of the entry that was used, or None before a private choice, for parts and for rounds."""
+        """The noise of the entry that was used (None before a private choice, for parts and for rounds)."""
         if self.chosen is None:
             return None if self.passes else self.menu[-1]
         return self.menu[self.chosen] if self.chosen < len(self.menu) else None
 
     @property
     def error(self) -> float | None:
-        """The standard deviation of the noise on each count, or None before a private choice and for rounds."""
+        """The standard deviation of the noise on each count (None before a private choice and for rounds)."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_spread(self.parts, self.limit_of_more)
         return None if self.noise is None else noise_spread(self.noise)
@@ -257,7 +257,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
 
     @property
     def error_bound(self) -> int | None:
-        """A bound on the noise of a count, which is correct with probability 0.95, or None if `error` is None."""
+        """A bound on the noise of a count, which is correct with probability 0.95, or None without an `error`."""
         if self.parts is not None and self.limit_of_more is not None:
             return parts_bound(self.parts, self.limit_of_more, _BOUND_PROBABILITY)
         return None if self.noise is None else noise_bound(self.noise, _BOUND_PROBABILITY)
@@ -326,8 +326,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         return self.place_of_parts if few and self.place_of_parts is not None else self.place_of_rounds
 
     def ran(self, chosen: int | None, round_limit: int | None = None, limit_of_more: int | None = None) -> "KeysPlan":
-        """Return the plan with the entry that was used, and its limit for rounds or for users with three or more keys.
-        """
+        """Return the plan with the used entry, and its limit for rounds or for users with three or more keys."""
         first = self.passes[0] if self.passes else None
         passes = (first, first.entry(round_limit)) if isinstance(first, Menu) and round_limit else self.passes
         return with_record(self, passes=passes, chosen=chosen, limit_of_more=limit_of_more)

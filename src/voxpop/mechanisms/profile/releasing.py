@@ -251,7 +251,7 @@ def _shares(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate:
 
 
 def limit_of_more(parts: KeyParts, sizes: Int64s, keys: int) -> int:
-    """Return the maximum number of released keys for which each user with three or more keys is counted.
+    """Return the maximum number of released keys that are counted per user with three or more keys.
 
     The function chooses the limit with the smallest error, which is estimated from noisy numbers. It assumes that the
     bias of a key's count is `UNEVEN` times the mean bias of all keys.

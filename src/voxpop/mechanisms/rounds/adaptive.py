@@ -110,7 +110,7 @@ class AdaptiveRounds:
 
     @property
     def cutoff(self) -> float | None:
-        """The cutoff of the last round, in units of weight, or None for weightings without a cutoff."""
+        """The cutoff of the last round, in units of weight (None for weightings without a cutoff)."""
         return self.rounds[-1].cutoff
 
     @property
@@ -352,7 +352,7 @@ def _score(
         # For high thresholds, the bound is below the smallest double.
         return log(max(novel_release(at(last), ends), nextafter(0.0, 1.0)) / goal)
 
-    # Start from sqrt(-2 ln d), at which the tail of a normal distribution is approximately d.
+    # Start from sqrt(-2 ln d), because the tail of a normal distribution beyond this point is approximately d.
     score = at(falling_to(excess, start=sqrt(-2 * log(goal)), tolerance=TOLERANCE))
     return score, _caps(score, weights, chances, pool, goal)
 

@@ -52,7 +52,7 @@ class KnownRounds:
 
     @property
     def spurious(self) -> float:
-        """The probability that noise alone releases a candidate without weight, rounded up."""
+        """The probability that noise releases a candidate without weight, rounded up."""
         return novel_release(self.score, Caps((1,), ((0,) * len(self.rounds),), (1.0,)))
 
 

@@ -34,7 +34,7 @@ def known_users_needed(
     Args:
         step: The pass that decides which items are released.
         known: The public list of the plan.
-        limit: The maximum number of items per user in a round, or None for a private choice.
+        limit: The maximum number of items per user in a round (None for a private choice).
         probability: A number strictly between 0 and 1.
         per_user: The number of items per user, as in `users_needed`.
 
@@ -63,7 +63,7 @@ def listed_numbers(
     Args:
         step: The pass that decides which items are released.
         known: The public list of the plan, if there is one.
-        limit: The maximum number of items per user in a round, or None for a private choice.
+        limit: The maximum number of items per user in a round (None for a private choice).
         transcript: The passes that ran.
     """
     last: Any = deciding(step)

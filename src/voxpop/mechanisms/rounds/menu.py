@@ -99,7 +99,7 @@ class Menu:
 
         Args:
             limit: The maximum number of items per user in a round.
-            share: One of `shares`, or None for the last share.
+            share: One of `shares` (None for the last share).
 
         Raises:
             InternalError: The rounds would exceed the caps.
@@ -237,7 +237,7 @@ def planned_rounds(terms: Terms, limit: int | None) -> AdaptiveRounds | Menu:
     Args:
         terms: The budget of the rounds. The histogram is paid for from the part for later releases, or from the part of
             the rounds if there are no later releases.
-        limit: The maximum number of items per user and round, or None for a private choice.
+        limit: The maximum number of items per user and round (None for a private choice).
 
     Raises:
         BudgetError: Integer weights cannot represent the rounds. For a menu, the largest limit is checked here, because
@@ -288,9 +288,9 @@ def adaptive_proof(
 
     Args:
         planned: The rounds, or the menu.
-        limit: The given limit, or None for a private choice.
+        limit: The given limit (None for a private choice).
         later: The releases after the rounds, if there are any.
-        data_sets: The names of the data sets, each of which has such rounds.
+        data_sets: The names of the data sets, if several data sets have such rounds.
         listed: The public list, if there is one.
     """
     stated, slack = planned.stated(), planned_slack(limit, listed)

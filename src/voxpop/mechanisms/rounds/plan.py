@@ -40,7 +40,7 @@ class RoundPlan:
 
     @property
     def cutoff(self) -> float | None:
-        """The weight above which items get no more weight, or None for weightings without a cutoff."""
+        """The weight above which items get no more weight (None for weightings without a cutoff)."""
         return self.shares.setting.cutoff_weight
 
     def rule(self, budget: Budget) -> "Rule":

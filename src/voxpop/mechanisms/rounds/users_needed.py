@@ -344,7 +344,7 @@ def raised(users_bound: MinUsersBound, score: CumulativeScore) -> CumulativeScor
 def ever_released_with_few(users_bound: MinUsersBound, first_round: RoundPlan, score: CumulativeScore) -> float:
     """Bound the probability that an item with too few users is released in any round."""
     first = users_bound.reached(first_round)
-    # For each threshold, compute how far the mean is below it, in standard deviations. The margin covers the
+    # For each threshold, compute its distance above the mean, in standard deviations. The margin covers the
     # floating-point error.
     missing = np.array(score.thresholds) - score.margin - heights(users_bound, score)
     return first + float(np.sum(ndtr(-missing))) * _UP

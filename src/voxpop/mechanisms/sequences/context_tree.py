@@ -35,7 +35,7 @@ class ContextTree:
     """Contexts by node, with shorter contexts first, and the counts of the symbols after them.
 
     The context of a child is the context of its parent with one more symbol before it. The child "others" counts the
-    steps that are in none of the other children. Therefore every step of a sequence is in exactly one node without
+    steps that are not in the other children. Therefore every step of a sequence is in exactly one node without
     children.
 
     Attributes:
@@ -316,7 +316,7 @@ def shortened(tree: ContextTree, smoothed: Smoothed, kept: int) -> Smoothed:
     Args:
         tree: The public tree.
         smoothed: The estimates of the tree's nodes.
-        kept: The length up to which contexts are not shortened.
+        kept: The maximum length of contexts that are not shortened.
     """
     chances = smoothed.chances.copy()
     if tree.nodes == 1:
@@ -329,8 +329,7 @@ def shortened(tree: ContextTree, smoothed: Smoothed, kept: int) -> Smoothed:
 
 
 def plain_starts(tree: ContextTree) -> list[Floats]:
-    """Return the unadjusted shares of first symbols and of the end in a list, which is empty if they are not counted.
-    """
+    """Return a list with the unadjusted shares of first symbols and of the end, or an empty list without counts."""
     node = int(tree.child[tree.width - 1])
     counts = np.append(tree.counts[node, :-1], 0)
     return [] if node < 0 else [np.maximum(counts, 0) / max(int(counts.sum()), 1)]
@@ -413,7 +412,7 @@ def estimated(
         noisy: float64, the released counts.
         expected: float64, rough estimates of the true counts.
         scales: float64, the scales of the noise.
-        drawn: float64, uniform numbers for a bootstrap sample, or None for a quantile.
+        drawn: float64, uniform numbers for a bootstrap sample (None for a quantile).
         edges: The edges of the bins of ratios.
         prior_bins: The weight of the prior, as a number of bins, or 0 for no prior. According to the prior, some
             symbols never follow.

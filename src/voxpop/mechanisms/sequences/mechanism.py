@@ -40,7 +40,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
     Attributes:
         max_length: The maximum number of symbols that count per user, which is also the maximum length of drawn
-            sequences. With None, the released lengths determine the maximum, which costs no additional epsilon. This
+            sequences. By default, the released lengths determine the maximum, which costs no additional epsilon. This
             maximum is usually 20 symbols. It is lower if noise explains the longer sequences, and higher (at most
             1,000) if a fifth of the users have longer sequences. Choose a number without looking at the data.
         max_gram: The length of the longest counted gram, which consists of a context and the symbol after it.
@@ -89,12 +89,12 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
 
     @property
     def most(self) -> int:
-        """The maximum number of symbols that count per user, which is `max_length` or, if it is None, 1,000."""
+        """The maximum number of symbols that count per user, which is `max_length` or, by default, 1,000."""
         return LONGEST_FOUND if self.max_length is None else self.max_length
 
     @property
     def usual(self) -> int:
-        """The number of symbols that determines the noise in a plan, which is `max_length` or, if it is None, 20."""
+        """The number of symbols that determines the noise in a plan, which is `max_length` or, by default, 20."""
         return USUAL_LENGTH if self.max_length is None else self.max_length
 
     def plan(self, budget: Budget) -> "SequencePlan":

@@ -161,7 +161,7 @@ class SequenceModel(Result):
 
         Args:
             prefix: The symbols of the prefix. The default is the beginning of a sequence.
-            level: The nominal share of intervals that are correct, such as 0.9. With None, no intervals are computed,
+            level: The nominal share of intervals that are correct, such as 0.9. By default, no intervals are computed,
                 which is faster.
 
         Returns:
@@ -253,7 +253,7 @@ class SequenceModel(Result):
 
         Args:
             steps: The symbols of the steps, in order.
-            within: The maximum number of symbols from one step to the next, or None for any number.
+            within: The maximum number of symbols from one step to the next (None for any number).
             level: The nominal share of intervals that are correct.
 
         Returns:

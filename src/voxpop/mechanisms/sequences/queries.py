@@ -209,7 +209,7 @@ class Queries:
             answer: The query.
             level: The nominal share of intervals that are correct.
             others: Other answers from released numbers. Their distances from the answer are added to the error.
-            kept: The length up to which the simpler model does not shorten contexts.
+            kept: The maximum length of contexts that the simpler model does not shorten.
             labels: The columns before the answer.
         """
         import polars as pl

@@ -33,7 +33,7 @@ class _Level:
         parents: int32, the parents in the tree.
         before: int32, the symbol before the context of the parent, or `OTHERS`.
         parts: The part of the remaining epsilon on its path that each context spends.
-        splits: For each context, whether longer contexts are likely to be counted.
+        splits: Whether longer contexts are likely to be counted, for each context.
     """
 
     parents: Int32s

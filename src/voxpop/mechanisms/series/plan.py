@@ -67,7 +67,7 @@ class SeriesSettings:
     Attributes:
         nights: The number of nights.
         spending: Whether the charges of the nights are "growing" or "equal".
-        max_items_per_user: The maximum number of items per user over all nights, or None for the default.
+        max_items_per_user: The maximum number of items per user over all nights (None for the default).
         known: The public list, if there is one.
     """
 

@@ -30,7 +30,7 @@ class _Facts(NamedTuple):
         heading: The text about the passes and their limit.
         accounting: The method that computes the guarantee, or an empty string.
         proof: The name of the page with the proof.
-        numbers: The table of the numbers of the passes, or None before a limit is chosen.
+        numbers: The table of the numbers of the passes (None before a limit is chosen).
         chance: A function that returns the probability of release for a number of items per user, or None if it is
             unknown.
     """

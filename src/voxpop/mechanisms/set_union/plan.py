@@ -41,7 +41,7 @@ class UnionConfiguration(Configured, Protocol):
 
     @property
     def max_items_per_user(self) -> int | None:
-        """The maximum number of items per user in a round, or None for a private choice."""
+        """The maximum number of items per user in a round (None for a private choice)."""
 
     @property
     def promise(self) -> MinUsersBound | None:
@@ -61,7 +61,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
         passes: `AdaptiveRounds`, or the `Menu` for the private choice of a limit, or one `RoundPlan` for a published
             algorithm. In the plan of a release, the selected rounds follow the `Menu`.
         promise: The promise about items with few users, or None if there is no promise.
-        data_sets: The names of several data sets, each of which has such passes.
+        data_sets: The names of the data sets, if several data sets have such passes.
 
     Example:
         >>> import voxpop as vp
