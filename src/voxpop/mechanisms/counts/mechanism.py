@@ -91,8 +91,8 @@ class CountsMechanism:
 
         sizes = sizes_of(release)
         if self.known_items is not None:
-            # Some listed items may already be released, so this sum is only an upper bound. It requires only the size
-            # of the list.
+            # Listed items can be among the released words, so this sum is only an upper bound. Computing it requires
+            # only the size of the list.
             sizes = [sum(sizes[:1]) + self.known_items.size, *sizes[1:]]
         return plan_counts(self, self.menu(sizes), budget, release, square)
 

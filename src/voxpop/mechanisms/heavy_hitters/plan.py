@@ -132,7 +132,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
             symbols: The number of symbols in the public alphabet.
 
         Returns:
-            The number of sums in the first round, and the number of sums in a later round for each prefix that may
+            The number of sums in the first round, and the number of sums in a later round for each prefix that can
             grow.
 
         Example:
@@ -150,7 +150,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
 
     def _users_needed(self, probability: float, length: int, per_user: int) -> int:
         # The worst case is a word of the maximum length that shares no prefix with other words and needs every round.
-        # It is found with probability P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
+        # Such a word is found with probability P(X_1 + ... + X_W >= theta)^L (TrieHH, Proposition 1).
         return voters_needed(probability, self.rules.ballot, self.rules.rounds)
 
     def _run(self, data: "Corpus", seed: int | None) -> "Release":

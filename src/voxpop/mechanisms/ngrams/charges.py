@@ -287,7 +287,7 @@ class LengthPlan:
 @final
 @dataclass(frozen=True, slots=True)
 class LengthRun:
-    """The numbers that one length used. They are functions of the budget and of earlier results.
+    """The numbers that one length used. These numbers are functions of the budget and of earlier results.
 
     Attributes:
         length: The number of tokens in a gram.
@@ -368,7 +368,7 @@ class Voting:
     def second_chance(self) -> "Voting":
         """Return the parameters of the second-chance pass.
 
-        They are the same as for other votes, except that alpha is smaller.
+        These parameters are the same as for other votes, except that alpha is smaller.
         """
         return replace(self, alpha=tuned.SECOND_ALPHA)
 

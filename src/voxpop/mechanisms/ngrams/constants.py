@@ -1,4 +1,4 @@
-"""The tuned constants of n-grams. They are public and were chosen once for all corpora, limits and budgets.
+"""The tuned constants of n-grams. These constants are public and were chosen once for all corpora, limits and budgets.
 
 Figures are numbers of phrases that were released from reddit_posts at epsilon 4, delta 1e-7, T 9 and limit 100, unless
 another collection is named. Figures for MSNBC are at epsilon 1, T 6 and limit 10. The cited pages of docs/design

@@ -212,7 +212,7 @@ def _drawn_together(cells: Int64s, sigma: float) -> Int64s:
     mean = max(float(cells.mean()), tuned.LEAST_MEAN * sigma)
     # The variance of the measurements is the sum of the variance of the grams' weights and the variance of the noise.
     between = max(0.0, float(cells.var()) - sigma**2)
-    # This is the best linear estimate of each gram's weight. It equals the mean if the measurements differ only in
+    # Compute the best linear estimate of each gram's weight, which equals the mean if the measurements differ only in
     # noise (James and Stein, 1961).
     estimates = mean + between / (between + sigma**2) * (cells - mean)
     # Shape (grams,), in whole cells. The estimates are used as divisors, so they are at least 1.

@@ -3,7 +3,7 @@
 `State` and `Pass` are public. A `Pass` contains everything that is fixed before users weigh grams: candidates, charge,
 noise and cutpoints. The `Runner` sends it to the gate, which compares it with the certificate and returns the
 `Outcome`, a function of the noisy weights. The plan's `schedule` computes the next pass from the state, and the pass's
-`after` computes the next state from the outcome. Both are pure functions that receive no private numbers. The function
+`after` computes the next state from the outcome. Both functions are pure and receive no private numbers. The function
 `run_passes` contains the loop.
 """
 
@@ -147,7 +147,7 @@ class State:
 
 
 class Outcome(NamedTuple):
-    """The outcome of a pass for the schedule. It is a function of noisy weights.
+    """The outcome of a pass for the schedule. The outcome is a function of noisy weights.
 
     Attributes:
         names: int64, the candidates that reach the lowest cutpoint, in increasing order. For words, these are ranks.

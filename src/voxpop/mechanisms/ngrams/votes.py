@@ -31,7 +31,7 @@ percent higher than the preceding price.
 
 
 def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
-    """Return the increasing cutpoints below the published threshold, in sigma. Each of them may become a threshold.
+    """Return the increasing cutpoints below the published threshold, in sigma. Each cutpoint can become a threshold.
 
     Args:
         usual: The published threshold, in sigma.
@@ -82,7 +82,7 @@ class Votes:
     def empty(self) -> Floats:
         """An upper estimate of the number of candidates without users in each band.
 
-        It is an upper estimate because it also counts grams with few users.
+        The estimate also counts grams with few users.
         """
         # Shape (bands,). Adding 1 ensures that no estimate is 0.
         below = self.sizes - self.reached[:, self.reference] + 1

@@ -74,9 +74,9 @@ class ProfileMechanism(TypedMechanism):
     Attributes:
         columns: The type of each column by name, as Arrow prints it. The types must be declared, not inferred from the
             values.
-        text: The names of the columns with texts. Their words are released.
-        joint: The combinations of columns. Their joint values are released in addition to their single values. The
-            expected number of released joint values without users is at most 0.1.
+        text: The names of the text columns. The words in these columns are released.
+        joint: The combinations of columns. The joint values of these columns are released in addition to the single
+            values. The expected number of released joint values without users is at most 0.1.
         counts: Whether noisy counts of users and the cover of each column are released.
         left_out: The names of the columns that are excluded from the profile, with the reasons, for the record.
         known: Public lists of values or words by column, each in a form that `voxpop.Items` accepts, or None.
@@ -403,14 +403,14 @@ def profile(
     If `joint` is a list and neither columns nor texts are named, the result contains only the keys of these
     combinations with their counts, as for GROUP BY and GROUPING SETS. The whole budget is spent on them.
 
-    The plan is printed before anything runs. It lists the columns of the profile and the excluded columns. To see the
-    plan without a release, use `vp.ProfileMechanism.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
+    The plan is printed before anything runs. The plan lists the columns of the profile and the excluded columns. To see
+    the plan without a release, use `vp.ProfileMechanism.of(...).plan(budget)` or `vp.KeyCounts.of(...).plan(budget)`.
 
     Args:
         source: A table in any form that `voxpop.read` accepts.
         user: The column or columns that identify the user of a row.
         budget: The budget of the whole profile.
-        text: The text columns. Their words are released.
+        text: The text columns. The words in these columns are released.
         columns: The columns of the profile. By default, these are all columns with a declared type of strings,
             integers, booleans or dates, except columns with a name that ends like an identifier, such as `order_id`.
             The default does not depend on the values.
@@ -418,11 +418,12 @@ def profile(
         counts: Whether noisy counts and cover are released. Without them, more values are released.
         known: Public lists of values or words by column, such as {"country": vp.known.countries()}. Listed values need
             fewer users; see `voxpop.Items`. A release of keys accepts no list.
-        max_keys_per_user: A public bound on the number of keys per user, such as 1 if each account has one plan. It
-            applies only to a release of keys.
-        other_rows: Whether the rows of keys that are not released are also measured. It applies only to a release of
+        max_keys_per_user: A public bound on the number of keys per user, such as 1 if each account has one plan. This
+            argument applies only to a release of keys.
+        other_rows: Whether the rows of keys that are not released are also measured. This argument applies only to a
+            release of keys.
+        repeated: Whether the release is one of many, such as one every week. This argument applies only to a release of
             keys.
-        repeated: Whether the release is one of many, such as one every week. It applies only to a release of keys.
         types: The types of columns that the source does not declare; see `voxpop.read`.
         tokenizer: The tokenizer that splits texts into words; see `voxpop.read`.
         csv: The format of CSV files.

@@ -1,4 +1,4 @@
-"""The plans of profiles and of keys with counts. They contain all numbers and the guarantee, but no data."""
+"""The plans of profiles and of keys with counts. These plans contain all numbers and the guarantee, but no data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -199,7 +199,7 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
         choosing: The rate of the noise on the number of users in each class, or 0 without a private choice.
         rest: The rate of the noise on the sums of users' shares of rows, or 0 without these sums.
         cover_sigma: The standard deviation of the noise on these sums in repeated releases, or 0 without them.
-        later: The mu^2 of all passes after the rounds, which is at least the mu^2 of counts and sums. It depends
+        later: The mu^2 of all passes after the rounds, which is at least the mu^2 of counts and sums. This mu^2 depends
             neither on the sets nor on the sums, so one reserve in a ledger pays for all releases with the same budget.
         chosen: The index of the entry that was used, in the order menu, parts, rounds (None before a private choice).
         limit_of_more: The maximum number of keys that were counted per user with three or more keys, or None if no such

@@ -253,8 +253,8 @@ def _shares(plan: "KeysPlan", corpus: Engine, tokens: pa.LargeStringArray, gate:
 def limit_of_more(parts: KeyParts, sizes: Int64s, keys: int) -> int:
     """Return the maximum number of released keys that are counted per user with three or more keys.
 
-    The function chooses the limit with the smallest error, which is estimated from noisy numbers. It assumes that the
-    bias of a key's count is `UNEVEN` times the mean bias of all keys.
+    The function chooses the limit with the smallest error, which is estimated from noisy numbers. The estimate assumes
+    that the bias of a key's count is `UNEVEN` times the mean bias of all keys.
 
     Args:
         parts: The noise of the entry that counts users in parts.
@@ -278,8 +278,8 @@ def consistent_counts(
     """Return noisy counts in which no margin has fewer users than one of its released cells.
 
     A margin and the cells that exceed it are replaced by their mean, which is the smallest change if all errors are
-    equal. If a margin is still below a cell afterwards, the margin is raised. This can occur because a cell can have
-    several margins.
+    equal. If a margin is still below a cell afterwards, the margin is raised. Raising can be necessary because a cell
+    can have several margins.
 
     Args:
         names: The columns of each set.

@@ -1,6 +1,6 @@
 """The number of users that an item needs, and thresholds that items with too few users rarely reach.
 
-Both depend only on the plan.
+The number and the thresholds depend only on the plan.
 
 For any data, `few` users give an item at most `few` times the weight that one user can give one item. Therefore it is
 sufficient that this weight, with the noise of all rounds, rarely reaches a threshold (docs/privacy/at-least.md).
@@ -180,7 +180,7 @@ def _not_first(plan: "AdaptiveRounds", users: int, items: int) -> float:
     share = first_round.shares.weighting_rule.share(min(items, setting.limit), setting)
     # The mean weight is used, because a share of about limit / items of the users chooses the item.
     weight = users * min(1.0, setting.limit / items) * share
-    # This is P(weight + noise < threshold), with the weight clipped at the cutoff.
+    # The result is P(weight + noise < threshold), with the weight clipped at the cutoff.
     return float(ndtr((first_round.threshold - min(weight, first_round.cutoff or weight)) / first_round.scale))
 
 
@@ -318,8 +318,8 @@ NEAREST: Final = 1.0
 
 def heights(users_bound: MinUsersBound, score: CumulativeScore) -> Floats:
     """Return the largest score that the weight of too few users can add, by round, in standard deviations."""
-    # Shape (rounds,), c_r (n - 1) mu_r. This bounds the mean score of one round, because no user gives an item more
-    # than 1 in a later round.
+    # Shape (rounds,), c_r (n - 1) mu_r. This product bounds the mean score of one round, because no user gives an item
+    # more than 1 in a later round.
     shown = np.multiply(score.parts, score.mus) * users_bound.few
     return np.asarray(np.cumsum(shown) / score.spreads * _UP)
 

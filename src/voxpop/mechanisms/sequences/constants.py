@@ -1,4 +1,4 @@
-"""The tuned constants of sequences. They are public, and they apply to all alphabets, lengths and budgets.
+"""The tuned constants of sequences. These constants are public and apply to all alphabets, lengths and budgets.
 
 All constants were tuned on MSNBC, ubuntu_irc and small samples of both. These collections are public
 (docs/design/0004). The results of the whole mechanism are in benchmarks/results/sequences_cells_*.md. Runs with other

@@ -1,6 +1,6 @@
 """PRIVATE measures of how similar samples are to the data.
 
-They are for people who may see the data, and they are never part of a release.
+These measures are for people who may see the data, and are never part of a release.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,11 @@
-"""Queries of a model, with an interval for each answer. They are post-processing, so no query costs budget.
+"""Queries of a model, with an interval for each answer. Queries are post-processing, so they cost no budget.
 
 Answers are computed from drawn sessions of the model. Intervals combine two errors. The error of the noise is the
 spread of bootstrap models, whose true counts are drawn from the distribution given the released counts (`smooth` with
-`bootstrap`). The error of the model is the distance to the answers of simpler models. Users may remember more than the
-counted contexts, and a release cannot show the effect of this memory. However, a release shows the effect of the last
-counted symbol, which is an estimate of the effect of one more symbol. The effects of copies and of lengths within a
-class are estimated in the same way.
+`bootstrap`). The error of the model is the distance to the answers of simpler models. The behaviour of users can depend
+on more than the counted contexts, and a release cannot show the effect of a longer memory. However, a release shows the
+effect of the last counted symbol, which is an estimate of the effect of one more symbol. The effects of copies and of
+lengths within a class are estimated in the same way.
 
 Sequences are drawn, scored and continued with the probabilities of the next symbol after each context.
 """
@@ -208,7 +208,8 @@ class Queries:
         Args:
             answer: The query.
             level: The nominal share of intervals that are correct.
-            others: Other answers from released numbers. Their distances from the answer are added to the error.
+            others: Other answers from released numbers. The distances of these answers from the model's answer are
+                added to the error.
             kept: The maximum length of contexts that the simpler model does not shorten.
             labels: The columns before the answer.
         """

@@ -124,12 +124,12 @@ def part_of_variety(epsilon: Fraction, sequences: int) -> Fraction:
 
 
 def part_after_statistics(epsilon: Fraction, sequences: int) -> Fraction:
-    """Return the part of epsilon that the statistics of users leave, from a noisy number of sequences."""
+    """Return the part of epsilon that remains after the statistics of users, from a noisy number of sequences."""
     return (1 - part_of_lengths(epsilon)) * (1 - part_of_variety(epsilon, sequences))
 
 
 def _part_of_root(limits: Limits, steps: float) -> Fraction:
-    """Return the part of the remaining epsilon that the root spends. It is 1 if the root is not split."""
+    """Return the part of the remaining epsilon that the root spends. The part is 1 if the root is not split."""
     if _noise_of_pairs(limits, steps) > tuned.TOO_NOISY or limits.max_gram == 1:
         return Fraction(1)
     noise = _noise(limits, steps)
@@ -151,7 +151,7 @@ def _noise_of_pairs(limits: Limits, steps: float) -> float:
 def _ease(limits: Limits, steps: float) -> float:
     """Return a factor for the number of occurrences that a context needs for a node.
 
-    It is below 1 if the noise is large.
+    The factor is below 1 if the noise is large.
     """
     return min(1.0, max(tuned.LEAST_EASE, tuned.EASY / _noise_of_pairs(limits, steps)))
 

@@ -106,7 +106,7 @@ class Series:
         Args:
             data: The rows of the night, as returned by `voxpop.read`. The ids of users must have the same spelling
                 every night.
-            night: The number of the night, starting at 1. The default is the next night. Give the number if a job may
+            night: The number of the night, starting at 1. The default is the next night. Give the number if a job can
                 be repeated or skipped. Skipped nights count as nights without rows.
 
         Raises:
@@ -127,7 +127,8 @@ class Series:
             known = _listed_parts(record, plan, pools, corpus) if first else []
             pools = corpus.nights(pools, secret, first=first)
             if known:
-                # This runs before any noise is drawn, because every item of the list has noise from the first night on.
+                # The list is added before any noise is drawn, because every item of the list has noise from the first
+                # night on.
                 pools.recognise(known)
             record.before = record.night
             record = self._run_nights(record, pools, plan, secret, corpus, number)

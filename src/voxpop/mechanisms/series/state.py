@@ -181,7 +181,7 @@ class Store:
             version = fields.get("format"), fields.get("version")
             record = Record(**fields) if version == (FORMAT, VERSION) else None
             pools = None if record is None or record.frames else NightlyPools.of(arrays)
-        except Exception as error:  # the file may be anything
+        except Exception as error:  # the file can contain anything
             raise ReleaseError(
                 f"{self._folder / STATE_FILE} is damaged. Restore the file of the last night. Without it, "
                 "the series ends."

@@ -195,12 +195,13 @@ class Items(Mechanism["Corpus", "Release"]):
         `known` is stored in the state when the series is started.
 
         Args:
-            folder: A new folder, which only its owner can read. It contains private data.
+            folder: A new folder, which only its owner can read. The folder contains private data.
             budget: The budget of all nights together.
             nights: The number of nights, which cannot be changed later.
             spending: "growing" spends more on later nights and releases more items in total. "equal" releases more
                 items on early nights.
-            ledger: An account that is charged first. It also records the last night, so an older state is rejected.
+            ledger: An account that is charged first. The account also records the last night, so an older state is
+                rejected.
             seed: A seed, which makes the series reproducible and NOT private. The series is marked as not private. Omit
                 the seed for real data.
             key: The 32 bytes that encrypt the state. Pass the same key whenever the series is opened.
