@@ -42,8 +42,8 @@ class HeavyHitters(Mechanism["Corpus", "Release"]):
 
     Attributes:
         max_length: The maximum number of symbols of a word, including its end mark. Longer words are skipped.
-        alphabet: The kind of symbols, which are the "characters" or the "bytes" of a word. With "tokens", a whole
-            document or sequence is a word (such as a phrase), and its tokens are the symbols.
+        alphabet: The kind of symbols, which are the "characters" or the "bytes" of a word. With "tokens", a word is a
+            whole document or sequence (such as a phrase), and its symbols are tokens.
         unit: The number of symbols that each round adds to a prefix, 1 to 4. With longer units there are fewer rounds,
             so a word needs fewer users, but each round has more sums. "auto" selects the longest units that secure
             aggregation can handle. These units are four characters in the first round and two in each later round, two

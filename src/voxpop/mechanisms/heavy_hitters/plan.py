@@ -73,7 +73,7 @@ class HittersPlan(DiscoveryPlan[Configured, "Corpus", "Release"]):
     aggregation: Aggregation = field(default="", kw_only=True)
 
     def _guaranteed(self) -> Guarantee:
-        # The claim excludes the server's view before the threshold, so the plan describes that view separately.
+        # The guarantee does not cover the server's view before the threshold, so this view is described separately.
         return Guarantee(self.budget.epsilon, self.budget.delta, server_view=SERVER_VIEW[self.aggregation])
 
     def _proof(self) -> VotesProof:

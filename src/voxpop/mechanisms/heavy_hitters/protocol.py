@@ -2,10 +2,10 @@
 
 The end mark of a word counts as a symbol, because it distinguishes a word from a prefix of a longer word.
 
-Array operations draw the votes of all users of a corpus together (`tests/naive/protocol.py` contains a reference
-implementation). A release on one machine and a node of a federation use the same code. Words are numbered in the order
-of their symbols, so words with a common prefix are adjacent and form a run. A run of words with the same first n
-symbols begins at a word that shares fewer than n leading symbols with the preceding word.
+The votes of all users of a corpus are drawn together with array operations (`tests/naive/protocol.py` contains a
+reference implementation). A release on one machine and a node of a federation use the same code. Words are numbered in
+the order of their symbols, so words with a common prefix are adjacent and form a run. A run of words with the same
+first n symbols begins at a word that shares fewer than n leading symbols with the preceding word.
 """
 
 from collections import Counter
@@ -138,7 +138,7 @@ class Rules:
 
     @property
     def bars(self) -> tuple[int, ...]:
-        """The bounds for a user's 128 uniform bits.
+        """The bounds on a user's 128 uniform bits that determine the number of votes.
 
         A user with a draw below the first bound casts at least one vote, a user with a draw below the second bound
         casts at least two votes, and so on. Each bound is the probability multiplied by 2^128 and rounded down.

@@ -246,7 +246,7 @@ class Bands:
         return np.append(sizes, np.bincount(self.joined.band, minlength=self.further_bands))
 
     def of_names(self, names: Int64s) -> Int64s:
-        """Return the band of each candidate, given their names."""
+        """Return the bands of the candidates with these names."""
         left, partner = names >> 32, names & _LOW
         band = np.zeros(names.size, np.int64)
         for each in self.sets[1:]:

@@ -206,7 +206,7 @@ def worths_of(values: Sequence[float]) -> tuple[float, ...]:
     should increase with the square of the value.
 
     Args:
-        values: The value of a released gram to the caller, for each length, at least 0. The last value must be above 0.
+        values: The value, at least 0, of a released gram of each length to the caller. The last value must be above 0.
 
     Returns:
         For each length, the square of the mean value over this length and all longer lengths.

@@ -42,7 +42,7 @@ class Estimates:
 
     @property
     def capped(self) -> Int64s:
-        """The estimates with a public upper limit, so that products do not overflow."""
+        """The estimates, capped at a public upper limit so that products do not overflow."""
         # Shape (grams,), 1 to 2^36 cells, so level * estimate < 2^26 * 2^36 fits in 63 bits.
         return np.clip(self.cells, 1, MOST_ESTIMATE)
 

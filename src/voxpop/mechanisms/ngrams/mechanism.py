@@ -42,9 +42,9 @@ class NGrams(Mechanism["Corpus", "Release"]):
             depend on the data.
         max_spurious_share: The maximum expected share of released phrases that no user wrote, strictly between 0 and
             1/2.
-        length_weights: The value of a released phrase, as one number for each length. Lengths with a higher value
-            receive more of the budget. By default, all lengths have equal values. Choose the numbers without looking at
-            the data.
+        length_weights: The values of released phrases, one number for each length. Lengths with a higher value receive
+            more of the budget. By default, all lengths have equal values. Choose the numbers without looking at the
+            data.
         known: A public list of words, in any form that `Items(known=...)` accepts. These words need fewer users, so
             phrases get more of the budget. A listed word can be released even if no user has it. `max_spurious_share`
             includes such words.

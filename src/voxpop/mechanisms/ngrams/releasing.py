@@ -155,8 +155,8 @@ class Outcome(NamedTuple):
             noisy weights by rank, in cells.
         words: At length 1, the released words, in the order of their bytes.
         rounds: The adaptive rounds that released the words, if there are any.
-        spurious: The maximum expected number of released words without users. Only words of a public list can have no
-            users.
+        spurious: The maximum expected number of released words without users. Only words from a public list can be
+            released without users.
     """
 
     names: Int64s

@@ -1,10 +1,10 @@
 """The order of passes, as pure functions of the public state.
 
-`schedule` returns the next pass. The first pass releases words. Each further length has a measurement of the grams that
-were released last, a screening vote on unlikely candidates (lengths 2 to 5), and the vote itself. The last pass is a
-second-chance pass over the deferred candidates of all lengths. Below, each function that returns a pass is followed by
-the function that returns the state after this pass. No function here receives a corpus, so candidates, charges, noise
-and thresholds depend only on released grams and noisy weights.
+`schedule` returns the next pass. The first pass releases words. The passes of each further length are a measurement of
+the grams that were released last, a screening vote on unlikely candidates (lengths 2 to 5), and the vote itself. The
+last pass is a second-chance pass over the deferred candidates of all lengths. Below, each function that returns a pass
+is followed by the function that returns the state after this pass. No function here receives a corpus, so candidates,
+charges, noise and thresholds depend only on released grams and noisy weights.
 """
 
 from dataclasses import replace

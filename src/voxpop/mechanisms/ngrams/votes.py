@@ -97,8 +97,8 @@ class Votes:
         spurious grams (docs/privacy/ngrams.md, "Spurious grams").
 
         Args:
-            share: The number of spurious grams allowed for each released gram.
-            spare: The additional number of spurious grams allowed.
+            share: The number of spurious grams that are allowed for each released gram.
+            spare: The number of additional spurious grams that are allowed.
         """
         reference = self.reference
         below, each = self.sizes - self.reached[:, reference], 1 / (1 - float(self.chances[reference]))
@@ -117,7 +117,7 @@ class ThresholdVote:
     Attributes:
         candidates: All candidates (None at length 1, at which only grams with users can be selected).
         rules: The rules that decide whether a noisy weight reaches each cutpoint. All rules have the same noise, and
-            thresholds increase.
+            their thresholds increase.
     """
 
     candidates: "NumberedCandidates | None"
@@ -145,8 +145,8 @@ class ThresholdVote:
             bands: The bands of the candidates.
             held: int64, the band of each candidate that reached the lowest cutpoint.
             levels: int64, the number of cutpoints that each of these candidates reached.
-            eta: The number of spurious grams allowed for each released gram.
-            spare: The additional number of spurious grams allowed.
+            eta: The number of spurious grams that are allowed for each released gram.
+            spare: The number of additional spurious grams that are allowed.
         """
         cutpoints, spurious = self.votes(bands, held, levels).choose(eta, spare)
         # A level is a number of reached cutpoints, so it is one more than the index of the last reached cutpoint.

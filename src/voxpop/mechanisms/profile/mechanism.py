@@ -78,7 +78,7 @@ class ProfileMechanism(TypedMechanism):
         joint: The combinations of columns. The joint values of these columns are released in addition to the single
             values. The expected number of released joint values without users is at most 0.1.
         counts: Whether noisy counts of users and the cover of each column are released.
-        left_out: The names of the columns that are excluded from the profile, with the reasons, for the record.
+        left_out: The names of the excluded columns and the reasons for their exclusion, which are only recorded.
         known: Public lists of values or words by column, each in a form that `voxpop.Items` accepts, or None.
 
     Raises:

@@ -385,8 +385,9 @@ def _rows_after(plan: ProfilePlan | KeysPlan, columns: int, joining: float = 0.0
 def assumed_users(counts: Sequence[int], scale: float) -> list[float]:
     """Return the assumed numbers of users with 1, 2, 3, and 4 or more keys, based on the noisy numbers.
 
-    The noisy number of a class above 1 is used if it is unlikely to be only noise. Otherwise the function assumes that
-    the numbers of users continue to decrease as before, unless the noisy number contradicts this assumption.
+    The noisy number of a class after the first is used if it is unlikely to be only noise. Otherwise the function
+    assumes that the numbers of users continue to decrease as before, unless the noisy number contradicts this
+    assumption.
 
     Args:
         counts: The noisy number of users in each class.

@@ -91,7 +91,7 @@ class Menu:
 
     @property
     def shares(self) -> tuple[float, ...]:
-        """The possible parts of the total mu^2 for rounds, from the fewest users to the most."""
+        """The possible shares of the total mu^2 for rounds, in increasing order of the number of users."""
         return self.terms.share, *(share for _, share in self.terms.falling)
 
     def entry(self, limit: int, share: float | None = None) -> AdaptiveRounds:
@@ -162,7 +162,7 @@ _Decided = TypeVar("_Decided", bound="RoundPlan | AdaptiveRounds")
 def deciding(step: Menu | _Decided) -> AdaptiveRounds | _Decided:
     """Return the pass that decides which items are released.
 
-    Before a choice, these are the rounds of the largest limit, which have the highest thresholds.
+    Before a choice, the function returns the rounds of the largest limit, which have the highest thresholds.
     """
     return step.entry(LIMITS[-1]) if isinstance(step, Menu) else step
 
@@ -302,8 +302,8 @@ def adaptive_proof(
 def later_square(joining: float, counting: float, cover_sigma: float, columns: int) -> float:
     """Return the mu^2 of joint values, counts and cover, rounded up.
 
-    Each user changes the two sums of each column by at most 1 in l2. Therefore each user changes all sums by at most
-    the square root of the number of columns (docs/privacy/profile.md, "Cover").
+    Each user changes the two sums of each column by at most 1 in l2. Therefore each user changes all sums together by
+    at most the square root of the number of columns (docs/privacy/profile.md, "Cover").
     """
     cover = max(1, columns) / cover_sigma**2 if cover_sigma else 0.0
     return nextafter(fsum([joining, counting, cover]) * (1 + 2.0**-40), inf)

@@ -113,7 +113,7 @@ def check_charged(shares: CalibratedRule, sigma: float, square: float | Fraction
         square: The mu^2 that was charged.
 
     Raises:
-        InternalError: (sensitivity / sigma)^2 is more than the charge.
+        InternalError: (sensitivity / sigma)^2 exceeds the charge.
 
     Example:
         >>> from voxpop.privacy.weightings.builtin import Weighted

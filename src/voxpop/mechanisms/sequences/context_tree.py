@@ -301,7 +301,7 @@ def smooth(tree: ContextTree, bootstrap: "Source | None" = None) -> Smoothed:
                 counted = estimated(counts[nodes], expected, each, drawn, BIN_EDGES, tuned.PRIOR_BINS)
                 counted[tree.begun[nodes] & (tree.depths[nodes] == 1), -1] = LEAST_MASS**2  # no sequence is empty
                 chances[nodes] = counted / counted.sum(axis=1, keepdims=True)
-        # If all steps are in "others", its counts add no information to the counts of the parent.
+        # If all steps are in "others", the counts of "others" add no information to the counts of the parent.
         alone = rest[held[tree.parents[rest]] == 0.0]
         chances[alone] = chances[tree.parents[alone]]
     return Smoothed(chances, totals, ends)

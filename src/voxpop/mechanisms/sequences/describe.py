@@ -103,7 +103,7 @@ def report_of_model(model: "SequenceModel", checksums: Mapping[str, str]) -> byt
 def rows_of_model(model: "SequenceModel", end: str) -> list[Row]:
     """Return the grams in canonical order with their smoothed counts.
 
-    Only grams whose beginnings all have a count are included.
+    A gram is included only if all its beginnings have a count.
     """
     import polars as pl
 
@@ -149,7 +149,7 @@ def charts_of(model: "SequenceModel", end: str) -> dict[str, Any]:
     """Return the data of the charts, which are answers of the model with intervals.
 
     Args:
-        model: The model. The charts show the answers that its methods and `voxpop ask` return.
+        model: The model. The charts show the answers that the methods of the model and `voxpop ask` return.
         end: The spelling of the end of a sequence.
 
     Returns:

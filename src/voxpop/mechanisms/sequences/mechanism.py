@@ -104,7 +104,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             budget: The budget. Delta is used only to find the alphabet.
 
         Returns:
-            The plan, which contains all numbers that a release uses, and its guarantee.
+            The plan, which contains the guarantee and all numbers that a release uses.
 
         Raises:
             InputError: The alphabet is missing.

@@ -315,7 +315,7 @@ def containing(sessions: Sessions, runs: list[tuple[int, ...]], size: int) -> Fl
 
 
 def runs_of(sessions: Sessions, length: int, size: int) -> "pl.DataFrame":
-    """Return every run of a length as a number, once for each session that contains the run."""
+    """Return every run of this length as a number, once for each session that contains the run."""
     import polars as pl
 
     require_polars()

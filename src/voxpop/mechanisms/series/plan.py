@@ -89,7 +89,7 @@ class SeriesPlan(CertifiedPlan[SeriesSettings]):
 
     Attributes:
         proof: The numbers of all nights, which determine the guarantee.
-        rests: The score below which an item rests on the next night, by night.
+        rests: The score of each night below which an item rests on the next night.
         listed_rests: The scores below which items of the public list rest, or an empty tuple without a list.
         tried: The number of nights, from the night on which an item joined a user's pool, on which the item receives
             weight from the user even if it rests.
@@ -212,7 +212,7 @@ def _with_levels(proof: NightsProof, listed: KnownList, falls: Floats, spreads: 
 
 
 def _last_threshold(spreads: Floats, falls: Floats, goal: float) -> float:
-    """Return the last threshold, in standard deviations, so that noise ever reaches one with probability `goal`."""
+    """Return the last threshold, in standard deviations, if noise is to reach a threshold with probability `goal`."""
     total = np.sqrt(np.cumsum(np.square(spreads)))
 
     def excess(last: float) -> float:

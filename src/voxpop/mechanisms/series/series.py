@@ -112,7 +112,7 @@ class Series:
         Raises:
             InputError: If the number is out of order, or the columns differ from the columns of the first night.
             ReleaseError: If the series has ended, or its state is missing or damaged.
-            LedgerError: If the state is not the newest.
+            LedgerError: If the state is not the newest state.
         """
         corpus = check_engine(data)
         with self._locked():
@@ -149,7 +149,7 @@ class Series:
             state does not contain the user.
 
         Raises:
-            InputError: If no user column can have such a value.
+            InputError: If no user column can contain a value of this type.
         """
         key = key_of(user)
         with self._locked():

@@ -160,7 +160,7 @@ class Store:
 
         Raises:
             ReleaseError: There is no state, or it is damaged, encrypted, or from a different version.
-            LedgerError: The state is not the newest.
+            LedgerError: The state is not the newest state.
         """
         try:
             content = read_whole(self._folder / STATE_FILE)

@@ -84,7 +84,7 @@ class UnionPlan(DiscoveryPlan[Any, Data, ResultType]):
     def last(self) -> RoundPlan | AdaptiveRounds:
         """The `RoundPlan` or `AdaptiveRounds` that releases items.
 
-        Before a choice, these are the rounds of the largest limit.
+        Before a choice, the rounds of the largest limit are returned.
         """
         return deciding(self.passes[-1])
 
