@@ -1,5 +1,4 @@
-"""Sequences that are drawn together, so that their statistics are close to the expected statistics. All arrays are
-public.
+"""Sequences that are drawn together, so that their statistics are close to the expected values. All arrays are public.
 
 Each sequence has the distribution of the model, but the sequences are not independent. At each step, all sequences are
 sorted by their histories, with the latest symbol first. The uniform numbers that choose ends and symbols are spread

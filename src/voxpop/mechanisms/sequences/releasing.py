@@ -33,7 +33,7 @@ class _Level:
         parents: int32, the parents in the tree.
         before: int32, the symbol before the context of the parent, or `OTHERS`.
         parts: The part of the remaining epsilon on its path that each context spends.
-        splits: bool, whether longer contexts than each context are likely to be counted.
+        splits: bool by context, whether longer contexts are likely to be counted.
     """
 
     parents: Int32s
