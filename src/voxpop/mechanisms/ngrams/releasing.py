@@ -118,7 +118,7 @@ class State:
 
     @property
     def length(self) -> int:
-        """The length of the next passes."""
+        """The length of the grams in the next passes."""
         return len(self.grams) + 1
 
     @property

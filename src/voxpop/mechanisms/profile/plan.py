@@ -193,8 +193,8 @@ class KeysPlan(DiscoveryPlan[KeysConfiguration, "Corpus", "Profile"]):
     Attributes:
         menu: The entries with one noisy number per key.
         parts: The entry that counts users in separate parts by their number of keys, or None without a private choice.
-        passes: The entry for rounds. In the plan of a release by rounds, the rounds of the chosen limit follow this
-            entry.
+        passes: The entry for adaptive rounds. In the plan of a release by rounds, the rounds of the chosen limit follow
+            this entry.
         counting: The mu^2 of the counts after rounds.
         choosing: The rate of the noise on the number of users in each class, or 0 without a private choice.
         rest: The rate of the noise on the sums of users' shares of rows, or 0 without these sums.

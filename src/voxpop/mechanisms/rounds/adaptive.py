@@ -239,7 +239,7 @@ def begun(terms: Terms, limit: int, schedule: Schedule) -> tuple[CalibratedRule,
 def stated_rounds(
     pool: int, first: Threshold | None, rounds: Sequence[AdaptiveRound], score: CumulativeScore
 ) -> Rounds:
-    """Return the numbers of rounds that a certificate contains.
+    """Return the numbers that a certificate contains about the rounds.
 
     Args:
         pool: The maximum number of items per user in all rounds after the first.

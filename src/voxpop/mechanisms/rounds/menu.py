@@ -284,7 +284,7 @@ def adaptive_proof(
     data_sets: tuple[str, ...] = (),
     listed: KnownList | None = None,
 ) -> AdaptiveProof:
-    """Return the numbers of rounds, or of a menu of rounds, that a certificate contains.
+    """Return the numbers that a certificate contains about rounds or about a menu of rounds.
 
     Args:
         planned: The rounds, or the menu.

@@ -246,7 +246,7 @@ class MinUsersBound:
     """A promise that an item with fewer than `users` users is released with probability at most `beta`.
 
     Attributes:
-        users: The minimum number of users of an item.
+        users: The minimum number of users that an item should have.
         beta: The largest probability that an item with fewer users is released, in all rounds together.
     """
 

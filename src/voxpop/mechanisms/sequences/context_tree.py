@@ -35,7 +35,7 @@ class ContextTree:
     """Contexts by node, with shorter contexts first, and the counts of the symbols after them.
 
     The context of a child is the context of its parent with one more symbol before it. The child "others" counts the
-    steps that are not in the other children. Therefore every step of a sequence is in exactly one node without
+    steps that are not in the other children. Therefore every step of a sequence is counted in exactly one node without
     children.
 
     Attributes:
@@ -415,7 +415,7 @@ def estimated(
         drawn: float64, uniform numbers for a bootstrap sample (None for a quantile).
         edges: The edges of the bins of ratios.
         prior_bins: The weight of the prior, as a number of bins, or 0 for no prior. According to the prior, some
-            symbols never follow.
+            symbols never follow a context.
     """
     flat, mean, scale = noisy.ravel(), np.maximum(expected.ravel(), LEAST_MASS), scales.ravel()
     strata = np.searchsorted(STRATA, mean / scale)

@@ -237,7 +237,7 @@ class Queries:
         return pl.DataFrame({**labels, "share": share, "error": error, "low": low, "high": high})
 
     def transitions_among(self, symbols: list[int], level: float) -> tuple[Floats, Floats, Floats]:
-        """Return share, low and high of the followers of some symbols, each as float64 (symbols, symbols + 2).
+        """Return the share, low and high of the followers of some symbols, each as float64 (symbols, symbols + 2).
 
         The last two columns are for all other symbols together, and for the end.
         """
