@@ -90,7 +90,7 @@ __all__ = sorted([*_HOMES, *_PACKAGES, "__version__", "errors"])
 if not TYPE_CHECKING:  # Type checkers accept the names that are imported above, and reject all other names.
 
     def __getattr__(name: str) -> Any:
-        """Import a public name on first use and keep it."""
+        """Import a public name on first use and cache it."""
         if name == "__version__":
             from importlib import metadata
 

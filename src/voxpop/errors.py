@@ -90,7 +90,7 @@ def required(module: str, use: str, package: str) -> Any:
     Args:
         module: The name of the module.
         use: The use of the package, as the beginning of the message.
-        package: The name of the package on the index.
+        package: The name of the package on the package index.
 
     Raises:
         InputError: If the package is not installed.

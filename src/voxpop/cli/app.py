@@ -45,7 +45,7 @@ _MOST_NAMES = 20
 
 
 def alphabet_of(text: str | None) -> Any:
-    """Return the alphabet that an option names, which is a list of symbols, a saved release, "find" or None.
+    """Return the alphabet given by an option, which is a list of symbols, a saved release, "find" or None.
 
     Raises:
         InputError: If a file cannot be read.
@@ -146,7 +146,7 @@ def _nothing_missing(app: App, commands: Any, arguments: Any) -> None:
     source, contents = found["SOURCE"], [f"--{kind}" for kind in CONTENTS]
     no_source, no_contents = not source and not found["--sql"], not any(found[name] for name in contents)
     finds = commands[0] != "sequences" or found["--alphabet"] == [_FIND]
-    # An event log needs no content column, and its cases may be the users.
+    # An event log needs no content column, and no user column if its cases are the users.
     logged = no_contents and not no_source and (not source or is_event_log(source, cases=not found["--user"]))
     missing = {
         "SOURCE (files or folders)": no_source,
@@ -224,7 +224,7 @@ def _sequences_command(options_type: Any) -> Callable[..., None]:
 
         model = releasing.released_to(MODEL, output, plan, source, call, result, save)
         drawn = synthesize if len(model) else 0
-        # The guarantee includes the release that found the alphabet.
+        # The total also covers the release that found the alphabet.
         total = total_of([alphabet._stated, model._stated]) if isinstance(alphabet, vp.Result) else None
         lines = _lines_of_model(model, drawn)
         releasing.print_result(model, output.resolve(), lines, as_json=result.json, total=total, synthetic=drawn)
@@ -262,7 +262,7 @@ def _plan(options: Any, spend: given.SpendArguments) -> Callable[[], Any]:
 
 
 def sampled(model: "SequenceModel", number: int, seed: int | None) -> dict[str, bytes]:
-    """Return the file of synthetic sequences by its name, or no file if `number` is 0 or the model is empty."""
+    """Return the file of synthetic sequences by name, or an empty dictionary if `number` is 0 or the model is empty."""
     if not number or not len(model):
         return {}
     sink = io.BytesIO()
@@ -289,10 +289,11 @@ def profile(
     call: given.CallOptions = given.Call(),
     result: given.ResultOptions = given.ResultArguments(),
 ) -> None:
-    """Release the values of all columns of a table that many users share, with noisy counts.
+    """Release, with noisy counts, the values that many users share in each column of a table.
 
     --text names the text columns, separated by commas. The plan is printed before anything runs. With --joint and
-    no other columns, the result contains the keys of the named columns with their counts, as GROUP BY does.
+    no other columns, the result contains the keys of the named columns with their counts, like the result of a GROUP BY
+    query.
 
     Example: `voxpop profile orders.parquet --user customer --text comment --epsilon 2 --delta 1e-7 -o profile`
     """
@@ -365,9 +366,9 @@ def audit(
     failure_probability: Annotated[float, Parameter(help="Probability that a bound is wrong.")] = 1e-9,
     json: given.Json = False,
 ) -> int:
-    """Measure the information about one user that releases reveal. Reads no data.
+    """Measure how much information about one user releases reveal. Reads no data.
 
-    Runs the real release path on small synthetic collections, with and without one user, and prints lower bounds of
+    Runs the real release code on small synthetic collections, with and without one user, and prints lower bounds of
     epsilon and delta. The claim is epsilon 1 and delta 0.02 (delta 0 for sequences). The exit code is 1 if a claim is
     refuted, or if the release does not follow the plan.
 
@@ -388,7 +389,7 @@ def audit(
 
 
 def line(finding: "Finding") -> str:
-    """Return a finding as text of two lines."""
+    """Return a finding as two lines of text."""
     verdict = "ok" if finding.passed else "REFUTED" if finding.refuted else "NOT AS PLANNED"
     return (
         f"{finding.mechanism}; {finding.name}\n"

@@ -34,7 +34,7 @@ def block(
     first: given.First = 20,
     overwrite: given.Overwrite = False,
 ) -> None:
-    """Save a release without the items that contain public words, such as names of persons. This costs no budget.
+    """Save a release without the items that contain public words, such as personal names. This costs no budget.
 
     Example: `voxpop block words --names en_US --list nicknames.txt -o clean`
     """

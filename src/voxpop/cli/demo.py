@@ -1,6 +1,6 @@
-"""The command `voxpop demo`, which releases phrases of docstrings and comments in Python's standard library.
+"""The command `voxpop demo`, which releases phrases from docstrings and comments in Python's standard library.
 
-Every machine has this text. Each module counts as one user.
+Almost every Python installation includes this text. Each module counts as one user.
 """
 
 import os
@@ -46,7 +46,7 @@ def demo(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Release phrases of Python's standard library, and complete some of them.
+    """Release phrases from Python's standard library, and complete some of them.
 
     The text consists of docstrings and comments. Each module counts as one user.
     """
@@ -54,7 +54,7 @@ def demo(
     plan = vp.NGrams(max_length=LONGEST, max_phrases_per_user=LIMIT).plan(vp.Budget(EPSILON, DELTA))
     if not json:
         say(f"Data: {DATA}.", FIRST_RUN)
-        sys.stdout.flush()  # Without this, the lines would appear only at the end in a pipe.
+        sys.stdout.flush()  # Without flushing, a pipe would receive these lines only at the end.
     with stage("Reading"):
         data = vp.read(standard_library(), user="module", text="text", tokenizer=vp.Tokenizer("words", sentences=True))
     with stage("Releasing"):
@@ -83,7 +83,7 @@ def longest(release: "Release") -> list[str]:
 
 
 def beginnings(release: "Release") -> list[tuple[str, ...]]:
-    """Return the two-word beginnings of the released three-word phrases, most frequent first."""
+    """Return the most frequent two-word beginnings of the released three-word phrases, in descending order."""
     begun: Counter[tuple[str, ...]] = Counter(gram[:2] for gram in release.each_gram() if len(gram) == 3)
     return sorted(begun, key=lambda pair: (-begun[pair], pair))[:PROMPTS]
 
@@ -105,7 +105,7 @@ _COMMENT_OR_STRING = re.compile(
 
 
 def standard_library(folder: Path | None = None) -> "pa.Table":
-    """Return the docstrings and comments of Python's standard library, with one row for each.
+    """Return the docstrings and comments of Python's standard library, one per row.
 
     Each module is one user. Tests and installed packages are excluded. The text differs slightly between versions of
     Python.
@@ -163,7 +163,7 @@ def _source_texts(source: str) -> Iterator[str]:
 
 
 def _is_docstring(source: str, start: int) -> bool:
-    """Return whether there are only white space and comments between this string and the start of a body."""
+    """Return whether only white space and comments separate this string from the start of a body."""
     line = source.rfind("\n", 0, start) + 1
     if source[line:start].strip(" \trRuU"):
         return False

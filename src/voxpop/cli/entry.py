@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def console() -> NoReturn:
     """Run the command line as a process, and exit without the cleanup of modules, which would take half a second."""
-    for name in BLAS_THREADS:  # This must be set before numpy is imported, because idle threads cost a second.
+    for name in BLAS_THREADS:  # Set these before numpy is imported, because idle threads cost a second.
         os.environ.setdefault(name, "1")
     warnings.formatwarning = lambda message, *_, **__: f"voxpop: {shown(str(message))}\n"
     code = main()
@@ -101,7 +101,7 @@ def console() -> NoReturn:
 
 
 def _without_globals(given: list[str], options: dict[str, str]) -> list[str]:
-    """Move the options of every command from the arguments to `options`, and return the remaining arguments.
+    """Move the options that all commands share from the arguments to `options`, and return the remaining arguments.
 
     Raises:
         InputError: An option has no value or an invalid value.
@@ -153,7 +153,7 @@ def _run(given: list[str]) -> int:
 
 
 def _code_of(error: InputError) -> int:
-    """Return the exit code of an error by its cause."""
+    """Return the exit code for the cause of an error."""
     events = noted()
     if "charged" in events or "kept" in events:
         return UNSAVED
@@ -240,7 +240,7 @@ def _complain(message: str, code: int, options: Mapping[str, str]) -> int:
 def _never_fail_to_encode() -> None:
     """Write escapes for characters that the terminal cannot show.
 
-    An error at this point would be too late, because the budget may already be spent.
+    An encoding error would be too late, because the budget may already be spent.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -248,6 +248,6 @@ def _never_fail_to_encode() -> None:
 
 
 def _closed() -> int:
-    """Redirect standard output, so that the interpreter can flush it."""
+    """Redirect standard output to the null device, so that the interpreter can flush it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return CLOSED

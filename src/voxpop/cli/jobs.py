@@ -39,7 +39,7 @@ TOP = ("Arguments", "Parameters")
 
 
 def schema_of(app: App, command: str) -> dict[str, dict[str, Any]]:
-    """Return the arguments of a command by section and key. The section "" is the top of the file.
+    """Return the arguments of a command by section and key. The section "" is the top level of the file.
 
     Args:
         app: The command line.
@@ -85,7 +85,8 @@ class Job:
         """Return the job as arguments of the command line, with environment variables filled in.
 
         Args:
-            names: The arguments of another command, if there is one. Arguments that this command lacks are omitted.
+            names: The arguments of the command that receives the result, if it is another command. Arguments that it
+                does not have are omitted.
 
         Raises:
             InputError: A key is unknown, or an environment variable is missing or not permitted.
@@ -101,8 +102,8 @@ class Job:
             else:
                 places.append((argument.index, texts))
         named = [text for _, texts in sorted(places) for text in texts]
-        # No value after the two hyphens is an option, so no environment variable can add an option that was not
-        # approved.
+        # Values after the two hyphens are never parsed as options, so no environment variable can add an option that
+        # was not approved.
         return [*words, *(["--", *named] if named else [])]
 
     def _values(self) -> list[tuple[str, str, Any]]:
@@ -178,7 +179,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 
 def _override(content: dict[str, Any], text: str) -> None:
-    """Set a key, such as table.user=author. The value is a TOML value or a string without quotes."""
+    """Set a key from a text such as table.user=author. The value is a TOML value or a string without quotes."""
     key, equals, value = text.partition("=")
     *sections, last = key.strip().split(".")
     if not equals or not last or len(sections) > 1:
@@ -255,7 +256,7 @@ def sign(
         Path | None, Parameter(name=["--output", "-o"], help="File of the signature; PATH.sig by default.")
     ] = None,
 ) -> None:
-    """Sign a release or a job with an SSH key by `ssh-keygen -Y sign`. The files of a folder are verified first.
+    """Sign a release or a job with an SSH key, using `ssh-keygen -Y sign`. The files of a folder are verified first.
 
     Example: `voxpop sign words --key ~/.ssh/id_ed25519`
     """
@@ -374,7 +375,7 @@ def _result_of(entry: Any, output: Path) -> Any:
 
 
 def _used(account: Any) -> dict[str, float]:
-    """Return the used part of the budget for each method of composition."""
+    """Return the used fraction of the budget for each method of composition."""
     return {way: max(caps.values()) for way, caps in account.used().items()} if account.entries else {}
 
 
@@ -448,7 +449,7 @@ def _asked(text: str, default: str | None) -> str:
 
 
 def _hint(content: dict[str, Any]) -> str:
-    """Return a line with the columns of the source if they can be listed."""
+    """Return a note that lists the columns of the source, or an empty string if they cannot be listed."""
     found = columns_of([content["source"]])
     return f" ({found})" if found else ""
 
@@ -462,7 +463,7 @@ def _is_number(text: str) -> bool:
 
 
 def _toml(content: dict[str, Any]) -> str:
-    """Return strings, numbers and sections of them as TOML. Strings have the same syntax in JSON and TOML."""
+    """Return a dictionary of strings, numbers and sections as TOML. Strings have the same syntax in JSON and TOML."""
     top = [f"{key} = {json.dumps(value)}" for key, value in content.items() if not isinstance(value, dict)]
     lines = ["# Run with `voxpop run FILE`; every option of the command can be a key of its section.", *top]
     for name, section in content.items():

@@ -20,7 +20,8 @@ app = App(name="ledger", help="Keep an account of the budget that releases have 
 
 _LedgerFile = Annotated[Path, Parameter(name="FILE", help="The file of the ledger.")]
 _USUAL_SETTINGS: dict[str, dict[str, Any]] = {
-    # The guarantee does not depend on the alphabet or on the keys. A reserve pays for repeated releases.
+    # The alphabet and the keys are arbitrary, because the guarantee does not depend on them. `repeated` is set because
+    # a reserve pays for repeated releases.
     "sequences": {"alphabet": ["a"]},
     "keys": {"columns": {"key": "string"}, "joint": [["key"]], "repeated": True},
 }
@@ -93,7 +94,7 @@ def reserve(
     """Charge several identical releases in advance, with the default settings of their command.
 
     The reserve pays for later releases of this kind with the same epsilon and delta. If the reserve is the first entry
-    of a data set, it fits more identical releases than individual charges would.
+    of a data set, the budget covers more identical releases than with individual charges.
 
     Example: `voxpop ledger reserve team.ledger --dataset posts --for items --times 52 --epsilon 0.5 --delta 1e-8`
     """
@@ -115,7 +116,10 @@ def _usual(command: str) -> Any:
 
 
 def _described(account: "LedgerAccount", command: str | None, delta: float) -> dict[str, Any]:
-    """Return an account for JSON. A used part is None if its cap is 0 and a release was charged against it."""
+    """Return an account for JSON.
+
+    The used part of a cap is None if the cap is 0 and a release was charged against this cap.
+    """
     budget, total = account.budget, account.spent
     return {
         "dataset": account.name,
@@ -172,7 +176,7 @@ def _account_text(account: dict[str, Any], reason: str) -> str:
         lines.append(f"  budget used, by three methods of composition: {used}")
     if fits := account.get("fits"):
         most = f"at most epsilon {fits['epsilon']:g} fits" if fits["epsilon"] else "nothing fits"
-        # Keys are planned as one of many releases. A single release may need more of the budget.
+        # A release of keys is planned as one of many releases. A single release may need more of the budget.
         alone = " with --repeated" if fits["mechanism"] == "keys" else ""
         lines.append(f"  next release of {fits['mechanism']}{alone} at delta {fits['delta']:g}: {most}")
     return "\n".join(lines)

@@ -31,24 +31,25 @@ class TableArguments:
     """The private table, and how its rows are read.
 
     Attributes:
-        user: Column that identifies the user; required. For a key of several columns, repeat the option or separate the
-            names with commas.
+        user: Column that identifies the user; required. If several columns identify a user, repeat the option or
+            separate the names with commas.
         text: Text column, which is split into words.
         tokens: Column of lists of words.
         items: Column of items, or of lists of items. For a composite key, repeat the option or separate the names with
             commas.
-        sequence: Column of ordered lists, or of single events with --order.
+        sequence: Column of ordered lists or, with --order, of single events.
         order: Time column. Each row is then one event.
         session_gap: Longest pause within a sequence, such as 30min.
-        types: Declared types of columns without a declared type, such as price=decimal(12,2). Repeat the option.
-        tokenizer: Method to split texts: words, whitespace, characters or regex:PATTERN.
+        types: Types for columns without a declared type, such as price=decimal(12,2). Repeat the option.
+        tokenizer: Method for splitting texts: words, whitespace, characters or regex:PATTERN.
         sentences: Split texts into sentences first, so that no phrase spans two sentences.
-        html: Texts are HTML.
+        html: Treat texts as HTML.
         delimiter: Separator of CSV columns, or "tab". Detected by default. With this option, files with unknown
             suffixes are read as CSV.
         encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
         quote: The quote character of CSV cells, or "none" if quotes are plain characters.
-        escape: A backslash if a backslash precedes quotes within quoted cells of CSV, as Spark and MySQL write them.
+        escape: Pass a backslash if backslashes precede quotes within quoted CSV cells, as in files written by Spark and
+            MySQL.
         sql: Query that selects the columns, instead of files. It runs on --database.
         database: Address for --sql, such as postgresql://host/name, sqlite:///file.db or duckdb:///file.duckdb. The
             default is the environment variable VOXPOP_DATABASE.
@@ -147,11 +148,12 @@ class ProfileArguments:
             Without --columns and --text, only these keys and their counts are released.
         counts: Release noisy counts and cover. Without counts, more values are released.
         known: Public list of values of a column, as COLUMN=FILE; see `voxpop items --known`. Repeat the option.
-        max_keys_per_user: Public bound on the number of keys per user, such as 1 if each account has one plan. Only for
-            keys without --columns and --text.
-        other_rows: Measure the number of rows with keys that are not released. Only for keys without --columns and
+        max_keys_per_user: Public bound on the number of keys per user, such as 1 if each account has one plan. Requires
+            --joint without --columns and --text.
+        other_rows: Measure the number of rows with keys that are not released. Requires --joint without --columns and
             --text.
-        repeated: The release is one of a series, such as a weekly one. Only for keys without --columns and --text.
+        repeated: Plan the release as one of a series, such as one per week. Requires --joint without --columns and
+            --text.
     """
 
     columns: list[str] | None = None
@@ -214,7 +216,7 @@ class RunArguments:
     exact: bool = False
 
     def check(self) -> None:
-        """Reject options of Spark for the local engine.
+        """Reject Spark options for the local engine.
 
         Raises:
             InputError: `master` or `partitions` is given for the local engine.
@@ -239,7 +241,7 @@ class SpendArguments:
 
     @property
     def budget(self) -> Budget:
-        """The budget, which must have both numbers.
+        """The budget, which requires both epsilon and delta.
 
         Raises:
             InputError: A number is missing or out of range.
@@ -346,7 +348,7 @@ CallOptions = Annotated[Call, Parameter(name="*")]
 
 
 class FieldChoice:
-    """The option of one field of a mechanism on the command line."""
+    """The command-line option for one field of a mechanism."""
 
     def __init__(self, kind: Any, text: str | None = None, convert: Callable[[Any], Any] = lambda value: value) -> None:
         self.kind = kind if text is None else Annotated[kind, Parameter(help=text)]
@@ -354,7 +356,7 @@ class FieldChoice:
 
 
 def shown_default(value: Any) -> str | None:
-    """Return the text of a default in help, or None if it is not shown."""
+    """Return the help text of a default, or None if the default is not shown."""
     return None if value is None or value is False or value in ("", 0, ()) else str(value)
 
 
@@ -363,7 +365,7 @@ def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
 
     Args:
         mechanism: The public configuration class.
-        choices: The types of fields that have a different type on the command line, by name.
+        choices: The options of fields that have a different type on the command line, by field name.
     """
     columns = []
     for each in fields(mechanism):
@@ -371,7 +373,7 @@ def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
         kind = choice.kind if choice else each.type
         if isinstance(kind, str):
             raise InternalError(f"`{each.name}` must have a type for the command line. Add it to CHOICES in cli/app.py")
-        # An empty list is omitted, because the type of a converted option may not include it.
+        # An empty default becomes None, because the type of a converted option may not include an empty tuple.
         default = None if each.default is MISSING or each.default == () else each.default
         columns.append((each.name, kind, field(default=default)))
 
@@ -387,7 +389,7 @@ def options_of(mechanism: type, choices: dict[str, FieldChoice]) -> type:
 
 
 def tokenizer_of(name: str) -> Any:
-    """Return the tokenizer of `voxpop.read`, which is a name, or a compiled expression for `regex:PATTERN`.
+    """Return the tokenizer for `voxpop.read`, which is a name, or a compiled expression for `regex:PATTERN`.
 
     Raises:
         InputError: The expression cannot be compiled.
@@ -457,7 +459,7 @@ def _names(given: list[str], option: str = "--user") -> str | list[str]:
 
 
 def _backslash(given: str | None) -> str | None:
-    """Replace two backslashes with one. In a shell, this happens only to two backslashes without quotes."""
+    """Replace two backslashes with one. A shell does this only for unquoted backslashes."""
     return "\\" if given == "\\\\" else given
 
 
@@ -469,7 +471,7 @@ def _pause(session_gap: str | None) -> str | float | None:
 
 
 def _pairs(given: list[str], problem: str) -> dict[str, str] | None:
-    """Return the values of options of the form NAME=VALUE by their names, or None without such options."""
+    """Return options of the form NAME=VALUE as a dictionary, or None if there are no such options."""
     pairs = [each.partition("=") for each in given]
     for name, equals, value in pairs:
         if not (name and equals and value):

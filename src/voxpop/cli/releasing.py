@@ -1,6 +1,6 @@
-"""The steps of every command that releases a result. They are ordered so that an invalid call spends no budget.
+"""The steps that all releasing commands share. They are ordered so that an invalid call spends no budget.
 
-Results are printed as text for people or as JSON for machines. Both depend only on the results.
+Results are printed as text for people or as JSON for machines. Both forms depend only on the results.
 """
 
 import json
@@ -108,7 +108,7 @@ OTHER_JOB = (
 
 
 def repetition() -> dict[str, bool]:
-    """Return the JSON field of a repeated run. The field shows whether the same job made the result."""
+    """Return the JSON fields of a repeated run, which show whether the same job made the result."""
     return {"repeated": True, "same_job": noted()["repeated"]["same_job"]} if repeated() else {}
 
 
@@ -190,7 +190,7 @@ def opened_source(source: Any, run: RunArguments) -> Any:
 
 
 def _without_hidden(source: list[str]) -> list[str]:
-    """Return the paths without hidden and temporary names, which `vp.read` skips but a shell may include."""
+    """Return the paths without those of hidden and temporary files, which `vp.read` skips but a shell may include."""
     seen = [path for path in source if not is_hidden(Path(path).name)]
     if not seen or len(seen) == len(source):
         return source
@@ -263,7 +263,7 @@ def print_plan(plan: Any, *, as_json: bool) -> Any:
 
 
 def lines_of_release(release: "Release") -> Iterator[str]:
-    """Yield the number of grams and a sample, or the required number of users if nothing was released."""
+    """Yield the number of grams and a sample of them, or the required number of users if nothing was released."""
     yield f"{count_text(release)}{' Some of them:' if len(release) > SAMPLE else ''}"
     grams = fill(", ".join(sample(release)), WIDTH, break_long_words=False, break_on_hyphens=False)
     yield indented(grams) if len(release) else nothing_released(release.plan)
@@ -292,7 +292,7 @@ def summary(result: Any, folder: Path, total: "Total | None" = None) -> dict[str
 
 
 def shared_fields(result: Any, folder: Path | None, total: "Total | None" = None) -> dict[str, Any]:
-    """Return the fields of JSON that all results have."""
+    """Return the JSON fields that all results have."""
     return {
         **guarantee_record(result.guarantee),
         "total": (result.total if total is None else total).to_dict(),
@@ -317,7 +317,7 @@ def count_text(release: "Release") -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """Return a number with its noun."""
+    """Return a number with its noun in the singular or plural."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -375,7 +375,7 @@ def guarantee_text(guarantee: Guarantee, user: str = "user") -> str:
 
 
 def numbered_grams(grams: Iterable[Sequence[str]]) -> list[str]:
-    """Return the grams in their order, with one line for each."""
+    """Return the grams in their order, one per line."""
     return [f"{place:>6,}  {text}" for place, text in enumerate(all_printable(grams), start=1)]
 
 

@@ -199,7 +199,7 @@ Identity = Annotated[str | None, Parameter(help="The identity that must have sig
 
 
 def signed_by(path: Path, signature: Path | None, signers: Path | None, identity: str | None) -> str | None:
-    """Check a signature if one is given, and return the identity that signed.
+    """Check a signature if one is given, and return the identity of the signer.
 
     Raises:
         InputError: If only some of the options are given.
@@ -227,7 +227,7 @@ def verify(
     identity: Identity = None,
     json: given.Json = False,
 ) -> None:
-    """Check that a saved folder is unchanged, and that its settings give its plan, guarantee and report.
+    """Check that a saved folder is unchanged, and that its settings reproduce its plan, guarantee and report.
 
     Example: `voxpop verify words --signature words.sig --signers signers --identity ann@example.org`
     """
@@ -267,7 +267,7 @@ def _checked(folder: Path) -> str | None:
     """Return the result of `voxpop-check` for the certificates of a folder, or None if the checker is not installed.
 
     Raises:
-        ReleaseError: If the certificates are not proved.
+        ReleaseError: If `voxpop-check` does not prove the certificates.
     """
     try:
         check = import_module("voxpop_check.__main__").main
@@ -277,7 +277,7 @@ def _checked(folder: Path) -> str | None:
     with redirect_stdout(said):
         code = check([str(folder)])
     if code != 0:
-        # The terms and the reason contain only numbers of the certificate.
+        # The output (terms or a reason) contains only numbers of the certificate.
         raise ReleaseError(
             f"{folder}: voxpop-check does not prove the certificates. Do not use this release.\n{said.getvalue()}"
         )

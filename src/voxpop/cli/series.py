@@ -201,7 +201,7 @@ def _say_total(series: "Series") -> None:
 
 
 def _ids(text: str) -> list[int | str]:
-    """Return the ids that a text may represent.
+    """Return the ids that a text can represent.
 
     They are the string itself and, if the string is the usual spelling of a whole number, this number.
     """

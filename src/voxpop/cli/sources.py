@@ -21,8 +21,8 @@ def check_path(path: str) -> None:
     """Raise an error if a file argument is a query or a database.
 
     Raises:
-        InputError: If it is a query or a database. The message contains the right options but not the address, which
-            may contain a password.
+        InputError: If it is a query or a database. The message names the correct options but not the address, which may
+            contain a password.
     """
     from voxpop.reading.databases import DATABASE, format_of
 
@@ -68,10 +68,10 @@ def columns_of(source: Any) -> str:
 
 
 def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], options: Any, where: str) -> None:
-    """Read a table with the same columns but without rows, so that an invalid call raises the error of the run.
+    """Read a table with the same columns but without rows, so that an invalid call raises the same error as the run.
 
     Args:
-        schema: The types of the columns, unless only the rows show them.
+        schema: The types of the columns, or None if only the rows determine them.
         reading: The arguments of `voxpop.read`.
         options: Its options.
         where: The source, for messages.

@@ -287,7 +287,7 @@ def exchange(first: Path, second: Path) -> bool:
         True if the folders were exchanged, False if this system or file system does not support the exchange.
 
     Raises:
-        OSError: If the system supports the exchange, and it failed.
+        OSError: If the system supports the exchange but the exchange failed.
     """
     if not sys.platform.startswith("linux"):
         return False

@@ -40,7 +40,7 @@ def track(
 
     Args:
         things: The objects to process.
-        stage: The name of the work.
+        stage: The name of the stage.
         size_of: A function that returns the number of rows in an object.
         shown: Whether to show progress. By default, it is shown on a terminal or in a notebook.
         unit: The plural noun for rows.
@@ -152,7 +152,7 @@ class EventLog:
         """Create a log without events.
 
         Args:
-            log: The file for the events, with one line of JSON per event, if there is a log.
+            log: The file for the events, with one line of JSON per event, or None to write no file.
 
         Raises:
             InputError: The file cannot be written.

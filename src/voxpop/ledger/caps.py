@@ -5,8 +5,8 @@ the parameters of a release may depend on the results of earlier releases. In th
 bound, but sums with caps are.
 
 The probabilities of revealing outcomes add up under one cap. Randomised response or a Gaussian mechanism dominates the
-rest of every release, and this rest adds up in each of three corners. A release may run if one corner has room for it
-and for all earlier releases:
+rest of every release. Three methods of composition, called corners, add up these rests. A release may run if one corner
+has room for it and for all earlier releases:
 
 * plain: epsilons add up, and so do the deltas of Gaussian noise at the epsilons of its releases;
 * gaussian: squares of mu add up, and a release without an `Expense` has the mu that dominates its epsilon;
@@ -43,7 +43,7 @@ a third of delta each would admit."""
 @final
 @dataclass(frozen=True, slots=True)
 class Corner:
-    """A method to add up releases without their revealing outcomes, with fixed caps.
+    """A method of composition with fixed caps, which adds up releases without their revealing outcomes.
 
     Attributes:
         name: "plain", "gaussian" or "mixed".
@@ -136,7 +136,10 @@ class AccountLimits:
 
 
 def as_written(number: float) -> Fraction:
-    """Return the shortest decimal of a double. With this decimal, ten releases of 0.1 fit a budget of 1."""
+    """Return the shortest decimal that identifies a double.
+
+    With such decimals, ten releases of 0.1 fit a budget of 1.
+    """
     return Fraction(repr(float(number)))
 
 

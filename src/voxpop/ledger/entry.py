@@ -160,7 +160,7 @@ def check_charge(guarantee: Guarantee) -> None:
     if guarantee.neighbours != _NEIGHBOURS:
         raise InputError(f"guarantees in a ledger must be for {_NEIGHBOURS}; this one is for {guarantee.neighbours}.")
     Budget(guarantee.epsilon, guarantee.delta)
-    # With a spend below the stated pair, the ledger would admit further releases that the stated pair excludes.
+    # If the spend were below the stated pair, the ledger would admit further releases that the stated pair excludes.
     needed = guarantee.delta if guarantee.spend is None else composed_delta(guarantee.epsilon, [guarantee], plain=False)
     if needed < FIT * guarantee.delta:
         raise InputError(

@@ -100,7 +100,7 @@ class LedgerAccount:
         return run
 
     def charge(self, guarantee: Guarantee, mechanism: str, label: str = "") -> Entry:
-        """Charge a release before it touches the data.
+        """Charge a release before it reads the data.
 
         Releases of voxpop charge their `ledger` themselves. Call this method for releases of other software.
 
@@ -122,11 +122,11 @@ class LedgerAccount:
         return entry
 
     def reserve(self, plan: Any, times: int, label: str = "") -> Entry:
-        """Charge a number of identical releases in advance, such as a weekly job for a year.
+        """Charge a number of identical releases in advance, such as those of a weekly job for a year.
 
         The reserve then pays for releases with the mechanism and guarantee of this plan until it is used up. The first
-        entry of an account is composed exactly, because no result can have influenced it. Therefore a reserve fits more
-        identical releases than individual charges would.
+        entry of an account is composed exactly, because no result can have influenced it. Therefore the budget covers
+        more identical releases with a reserve than with individual charges.
 
         Args:
             plan: The plan of every release, such as `vp.Items().plan(budget)`.
@@ -224,8 +224,8 @@ class LedgerAccount:
 
         Args:
             guarantee: The guarantee of the release.
-            mechanism: The kind of release, such as "items", because a reserve may pay for it. By default, reserves are
-                ignored.
+            mechanism: The kind of release, such as "items", which determines the reserves that may pay for it. By
+                default, reserves are ignored.
         """
         check_charge(guarantee)
         budget, entries = self._parsed(read_ledger(self.path))
@@ -238,7 +238,7 @@ class LedgerAccount:
 
     @property
     def budget(self) -> Budget:
-        """The budget of all releases together. It is valid even if later releases depend on earlier results."""
+        """The budget of all releases together. This bound is valid even if later releases depend on earlier results."""
         return self._parsed(read_ledger(self.path))[0]
 
     @property
@@ -248,9 +248,9 @@ class LedgerAccount:
 
     @property
     def spent(self) -> Total | None:
-        """The total of all entries, if there are entries.
+        """The total of all entries, or None if there are no entries.
 
-        It contains the budget, and the composition of all entries if all budgets were fixed in advance.
+        It contains the budget, and the composition of all entries, which is valid if all budgets were fixed in advance.
         """
         entries = self.entries
         return total_of([(each, entries[0].admission) for each in paid_by(entries)]) if entries else None
@@ -298,7 +298,7 @@ class LedgerAccount:
                         yield each.guarantee.epsilon
 
     def _repeated(self, earlier: Entry, guarantee: Guarantee, mechanism: str) -> Entry:
-        """Return the entry of another attempt of a run.
+        """Return the entry for another attempt at a run.
 
         Raises:
             LedgerError: The run has ended.
@@ -363,7 +363,7 @@ class LedgerAccount:
                 "Nothing ran and nothing was charged. Use results that were released."
             )
         short = shortage(budget, before, guarantee, times)
-        # Keys are planned as one of many releases, because other plans have no smaller total.
+        # A release of keys is planned as one of many releases, because other plans have no smaller total.
         keys = mechanism == "keys"
         kind = f"{'keys' if keys else 'items'} --delta {guarantee.delta:g}" if guarantee.delta else "sequences"
         how = " with --repeated" if keys else ""
@@ -384,14 +384,14 @@ class LedgerAccount:
 
 @final
 class Ledger:
-    """A file with the budget of each data set, which rejects releases that exceed the budget.
+    """A ledger file, which contains the budget of each data set. It rejects releases that exceed the budget.
 
     Create a data set once, with the budget of all its releases together. Every release is charged before it runs, so a
     release that crashes remains charged. Several processes may use one file.
 
     Args:
-        path: The path of the file. A team uses one file on a shared disk. A relative path starts at the working
-            directory.
+        path: The path of the file. A team uses one file on a shared disk. A relative path is resolved against the
+            working directory.
 
     Example:
         >>> import tempfile

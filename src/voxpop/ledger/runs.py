@@ -69,7 +69,7 @@ def free_space(folder: Path) -> int:
 
 
 def save_new(result: Any, new: Path, folder: Path, *, overwrite: bool = False) -> None:
-    """Save a result of an output folder to a new folder. Counts and rankings include a copy of their release."""
+    """Save a result to a new folder. For counts and rankings, first copy their release from the output folder."""
     if isinstance(result, Addition):
         shutil.copytree(folder_to_read(folder), new)
     result.save(new, overwrite=overwrite)
@@ -224,7 +224,7 @@ class LedgerRun:
             key = self._key(entry, entry.attempt)
             save = self.save or (lambda made, new: save_new(made, new, folder, overwrite=overwrite))
             kept = keep(lambda new: save(result, new), folder, key, unfinished=bool(self.label))
-        except Exception:  # For example, the disk may be full, which may depend on the size of the result.
+        except Exception:  # The failure may depend on the result, for example on its size if the disk is full.
             self.account.fail(entry)
             raise
         try:

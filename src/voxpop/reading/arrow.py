@@ -3,7 +3,7 @@
 This module avoids `to_numpy` and `pa.array`. If pandas is installed, both import it to check the type of their
 argument. The import takes half a second of processor time and 60 MiB.
 
-Users, words and grams are numbered by 32-bit integers.
+Users, words and grams are numbered with 32-bit integers.
 """
 
 from collections.abc import Sequence
@@ -67,7 +67,7 @@ def int64_array(numbers: Sequence[int] | NDArray[np.integer[Any]]) -> pa.Array:
 
 
 def array_of(values: NDArray[Any]) -> pa.Array:
-    """Return a numpy array as an Arrow array of the same type. Numbers share their memory."""
+    """Return a numpy array as an Arrow array of the same type. Numbers share memory with the input."""
     exact = np.packbits(values, bitorder="little") if values.dtype == np.bool_ else np.ascontiguousarray(values)
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), values.size, [None, pa.py_buffer(exact)])
 
@@ -92,7 +92,10 @@ def joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
-    """Return lists of these sizes from concatenated elements. Too many elements for 32 bits raise pyarrow's error."""
+    """Return lists of these sizes from concatenated elements.
+
+    pyarrow raises an error for too many elements for 32 bits.
+    """
     ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
     return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)
 
@@ -108,7 +111,7 @@ MOST_NUMBERS = 1 << 31
 
 
 def check_width(count: int, what: str) -> None:
-    """Raise an error if there are more objects than numbers.
+    """Raise an error if there are more objects than 32-bit numbers.
 
     Args:
         count: The number of distinct objects.

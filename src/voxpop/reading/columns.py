@@ -64,7 +64,7 @@ def guarded(items: Iterator[_Thing], guard: Callable[[], AbstractContextManager[
 
 
 def enclosed(work: Callable[[], _Thing]) -> _Thing:
-    """Return the result of all work from a source to a corpus.
+    """Return the result of `work`, which converts a source to a corpus.
 
     No exception of a library is raised, not even as the cause or context of another exception. At this point, each
     failure of the source is already a SourceError (`withheld`). Any other exception is a bug of voxpop. It is reported
@@ -221,7 +221,7 @@ def text_column(texts: pa.Array, where: str) -> pa.Array:
     return valid_text(texts, where, "text")
 
 
-# Batches have about a megabyte. Sources count rows, but a row may be a single number or a whole book.
+# Batches contain about a megabyte. Sources limit the number of rows, but a row may be a single number or a whole book.
 
 FEW_ROWS = 64
 """The number of rows to request from a source at once within a memory limit. If each row has one megabyte, they take 64

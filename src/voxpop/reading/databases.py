@@ -95,7 +95,7 @@ def sql_batches(source: SQL, request: Request) -> Batches:
 
     Raises:
         InputError: If a driver is not installed, or the query selects nothing.
-        SourceError: If the database fails. Its own message is omitted, because it may quote rows.
+        SourceError: If the database fails. The database's message is omitted, because it may quote rows.
     """
     with _cursor(source, source.query) as cursor:
         yield from cursor_batches(cursor, request)
@@ -239,7 +239,7 @@ def _connect(address: str) -> Any:
             return driver.connect(address)
         try:
             return driver.connect(file, read_only=True, config=NO_DOWNLOADS)
-        except driver.ConnectionException as error:  # A process has only one configuration for each file.
+        except driver.ConnectionException as error:  # A process can open a file with only one configuration.
             if "configuration" not in str(error):
                 raise
             raise InputError(
@@ -251,7 +251,7 @@ def _connect(address: str) -> Any:
 def _check_format(scheme: str, file: str) -> None:
     """Raise an error if an SQLite file has a DuckDB address, or vice versa.
 
-    DuckDB would download an extension.
+    DuckDB would download an extension to open an SQLite file.
     """
     found = format_of(Path(file)) if scheme in FILE_MARKS else None
     if found not in (None, scheme):

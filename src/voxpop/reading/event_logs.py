@@ -30,7 +30,9 @@ ATTRIBUTES = "The names of attributes of traces begin with `case:`, as in case:c
 
 
 def standard_columns(names: Iterable[str], *, cases: bool = True) -> dict[str, str]:
-    """Return the case, activity and time columns. The keys are the arguments of `voxpop.read` for these columns.
+    """Return the case, activity and time columns.
+
+    The keys of the dictionary are the arguments of `voxpop.read` for these columns.
 
     Args:
         names: The names of all columns.

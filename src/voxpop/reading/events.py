@@ -39,12 +39,12 @@ Times = Int64s | Floats
 
 
 def kind_of_times(column: pa.Array) -> str | None:
-    """Return the name of the type that the first spelling of a time has.
+    """Return the name of the type of the first time in a column of strings.
 
-    All rows of a source must have this type, so the rows that are read together have no influence.
+    All rows of a source must have this type, so the result does not depend on which rows are read together.
 
     Returns:
-        "int64", "timestamp[us]" or "timestamp[us, tz=UTC]", which exclude each other. None if the column is not a
+        "int64", "timestamp[us]" or "timestamp[us, tz=UTC]", which are mutually exclusive. None if the column is not a
         column of strings, or if its first row has no valid time.
     """
     first = column.slice(0, 1)
@@ -73,7 +73,7 @@ def times_of(column: pa.Array, where: str, name: str, first: int, kind: str | No
         The times and their unit, which is "numbers" or a unit of time such as "us".
 
     Raises:
-        SourceError: If an event has no time, or an invalid spelling.
+        SourceError: If an event has no time, or its time has an invalid spelling.
         ColumnError: If the column has the wrong type.
     """
     if pa.types.is_dictionary(column.type):
@@ -226,12 +226,12 @@ class Events:
 
         Args:
             batches: The source of each batch, the number of earlier events, and the batch of users, contents and times.
-            user: The user column, integers or strings.
-            column: The content column.
+            user: The name of the user column, which contains integers or strings.
+            column: The name of the content column.
 
         Yields:
-            The same for each new batch. It has two columns, the user and one of the user's sequences. A user's
-            sequences are adjacent.
+            The source of each batch, the number of earlier sequences, and the batch. It has two columns, the user and
+            one of the user's sequences. A user's sequences are adjacent.
         """
         store, done = _Parts(self.limit), 0
         for batch in self._checked(batches, user, column):

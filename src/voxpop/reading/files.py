@@ -1,4 +1,4 @@
-"""A file of Parquet, Arrow, CSV, TSV, JSON, XES or text as Arrow batches.
+"""Read a Parquet, Arrow, CSV, TSV, JSON, XES or text file as Arrow batches.
 
 All formats except the first two may be compressed.
 
@@ -110,9 +110,9 @@ AS_CSV: Final = 'If it is CSV, name its separator: csv=vp.CSV(delimiter=","), --
 
 
 def _check_not_empty(path: Path) -> None:
-    """Raise an error for a file without rows. Failed jobs leave such files, and they have no user column.
+    """Raise an error for a file without rows. Failed jobs leave such files, which have no user column.
 
-    A table without rows has a header, or is the JSON array [].
+    A valid table without rows has a header, or is the JSON array [].
 
     Raises:
         SourceError: If a text file contains only blank lines.
@@ -236,7 +236,7 @@ def _selected(batch: pa.RecordBatch, request: Request) -> Iterator[pa.RecordBatc
 
 
 def _arrow_batches(path: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the requested columns of an Arrow (Feather) file, or of a stream in a file."""
+    """Yield the requested columns of an Arrow (Feather) file, or of a file that contains an Arrow stream."""
     with pa.OSFile(str(path), "rb") as stream:
         with _explained(path, "is not a complete file of Arrow (Feather version 2)"):
             reader = _arrow_reader(stream)

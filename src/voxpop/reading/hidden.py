@@ -94,7 +94,7 @@ def check_no_log(folders: Iterable[Path]) -> None:
         folders: Folders with files of a source. The folders that contain them are checked too.
 
     Raises:
-        SourceError: If one of the folders contains a table of Delta, Iceberg or Hudi, or of a stream of Spark.
+        SourceError: If one of the folders contains a Delta, Iceberg or Hudi table, or the output of a Spark stream.
     """
     seen: set[Path] = set()
     for folder in folders:

@@ -110,7 +110,7 @@ header."""
 
 
 def _spelled_missing(column: pa.Array, name: str) -> Bools:
-    """Return which values are spelled like a missing value. Null does not count."""
+    """Return, for each value, whether it is spelled like a missing value. The result is false for null."""
     if pa.types.is_dictionary(column.type):
         found = np.append(_spelled_missing(column.dictionary, name), False)
         return np.asarray(found[numbers_of(column.indices, missing=len(column.dictionary))])

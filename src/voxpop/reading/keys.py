@@ -46,17 +46,17 @@ _UNIT = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 def is_string(kind: pa.DataType) -> bool:
-    """Check whether a type is one of Arrow's strings."""
+    """Check whether a type is one of Arrow's string types."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Check whether a type is one of Arrow's lists."""
+    """Check whether a type is one of Arrow's list types."""
     return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of values, with or without a dictionary."""
+    """Return the type of the values of a dictionary type, or any other type unchanged."""
     return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
@@ -91,7 +91,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 @cache
 def _is_zone(name: str) -> bool:
-    """Check whether Python has a time zone. Values of other time zones cannot become Python values."""
+    """Check whether Python supports a time zone. Times in other zones cannot be converted to Python values."""
     try:
         pa.lib.string_to_tzinfo(name)
     except (ValueError, ImportError, KeyError):
@@ -259,12 +259,12 @@ def _large(text: str) -> pa.Scalar:
 
 
 def _without_zeros(texts: pa.Array) -> pa.Array:
-    """Remove zeros at the end of fractions, so that a time has the same spelling in all units."""
+    """Remove trailing zeros of fractions, so that a time has the same spelling in all units."""
     return pc.replace_substring_regex(pc.replace_substring_regex(texts, r"(\.\d*?)0+$", r"\1"), r"\.$", "")
 
 
 def _plain_decimals(values: pa.Array, column: str) -> pa.Array:
-    """Return decimals with the type of their release."""
+    """Return decimals in the type in which they are released."""
     # With a negative scale, pyarrow multiplies without a check for overflow, so large numbers would change.
     large = values.type.scale < 0 and any(
         value is not None and abs(value) >= 10**MOST_DIGITS for value in values.to_pylist()
@@ -294,7 +294,7 @@ _SPELL: dict[str, Any] = {
 
 
 def _ticks(text: str, digits: int) -> int:
-    """Return a time of day as an integer, with this number of digits after the second."""
+    """Return a time of day in units of 10^-digits seconds."""
     found = TIME_OF_DAY.fullmatch(text)
     if found is None:
         raise ValueError("not a time of day")
@@ -382,9 +382,9 @@ class Keys:
         return spelled_rows(columns, self.names or ["key"])
 
     def respelled(self, items: pa.Array) -> pa.Array:
-        """Return the distinct items with the spelling of `spell`.
+        """Return the distinct items, as `spell` spells them.
 
-        Different spellings of a value, such as 1.50 or True in a file of strings, would be different items.
+        Otherwise, different spellings of a value, such as 1.50 or True in a file of strings, would be different items.
 
         Raises:
             ValueError: If items do not match these columns.
@@ -433,7 +433,10 @@ class Keys:
 
 
 def _python_values(values: pa.Array) -> list[Any]:
-    """Return Python values. Times finer than microseconds become values of pandas, or of numpy without pandas."""
+    """Return Python values.
+
+    Times finer than microseconds become values of pandas, or of numpy if pandas is not installed.
+    """
     try:
         return list(values.to_pylist())
     except (ValueError, ImportError):
@@ -447,7 +450,7 @@ NO_KEYS: Final = Keys()
 
 
 def spelled_rows(columns: Sequence[pa.Array], names: Sequence[str]) -> pa.LargeStringArray:
-    """Return each row as one string of the spellings of its columns, separated by bars, or null if a column is null."""
+    """Return, for each row, the spellings of its columns joined with bars, or null if a column is null."""
     texts = [spelled(column, name) for column, name in zip(columns, names, strict=True)]
     return texts[0] if len(texts) == 1 else joined_texts(texts)
 

@@ -16,7 +16,7 @@ from voxpop.reading.choices import TokenizerName
 from voxpop.reading.segmenting import characters, folded, normal_form, words
 
 TOKENIZER_NAMES = get_args(TokenizerName)
-# The corpus uses Unicode's definition of white space. Python's patterns also match four control characters.
+# The corpus uses Unicode's definition of white space, but Python's patterns also match four control characters.
 _NOT_SPACE = re.compile(r"\S|[\x1c-\x1f]")
 
 

@@ -1,7 +1,7 @@
 """Files at an address, such as `s3://...` or `https://...`. polars streams Parquet files and the lines of text files.
 
-polars finds keys and regions in the usual places (environment, profiles). A CSV file is copied to a temporary file
-without a name and then read like a local file, so that the same rules apply.
+polars finds access keys and regions in the usual places (environment, profiles). A CSV file is copied to a temporary
+file without a name and then read like a local file, so that the same rules apply.
 """
 
 import re

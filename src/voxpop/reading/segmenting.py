@@ -29,7 +29,8 @@ from voxpop.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# Characters in the syntax of sets in regular expressions, which Python, Rust and JavaScript share.
+# These constants list characters in the syntax of character classes, which is the same in the regular expressions of
+# Python, Rust and JavaScript.
 
 IGNORED = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
@@ -85,7 +86,8 @@ URL = r"(?:https?:\/\/|www\.)" + _address(
 WORD = _word(r"[\p{L}\p{N}]", rf"[\p{{M}}{MARK_LIKE}]", f"[{JOINERS}]", f"['{WITHIN}]", f"[{HEBREW}]")
 """A word, in a text with one kind of apostrophe. `ANY_UNSPACED` characters need a dictionary first."""
 
-# The same patterns for Python, which has no classes such as \p{L}. A text becomes a string of kinds of the same length.
+# The same patterns for Python, which has no classes such as \p{L}. A text is first converted to a string of the same
+# length that contains the kind of each character.
 
 _SETS = {
     name: re.compile(f"[{inside}]")
@@ -213,7 +215,7 @@ def _cut_unspaced(text: str, kinds: str) -> "Iterator[tuple[int, int]]":
 
 
 def sentences(text: str) -> list[str]:
-    """Return the sentences of a text, without white space around them. There is at least one, which may be empty.
+    """Return the sentences of a text, without white space around them. A blank text has one empty sentence.
 
     Example:
         >>> sentences("Tea? Yes, please. 天气很好。我们去公园！")
@@ -252,5 +254,5 @@ def _breakers() -> "tuple[Callable[[str], Iterable[str]], Callable[[str], Iterab
     except ImportError:
         raise InputError(_MISSING) from None
     # Use the rules of the root locale, which do not depend on the language of the machine. ICU's spans are not used,
-    # because they count units of UTF-16.
+    # because they count UTF-16 code units.
     return lambda text: WordBreaker(text, ""), lambda text: SentenceBreaker(text, "")

@@ -69,7 +69,7 @@ def mixed(name: str, one: tuple[str, pa.DataType], other: tuple[str, pa.DataType
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """Return values without a dictionary, unless it has strings or integers and no null, which need no conversion."""
+    """Return decoded values, except for dictionaries of strings or integers without null, which need no conversion."""
     if is_list(column.type):
         inner = column.type.value_type
         if not pa.types.is_dictionary(inner) and not pa.types.is_string_view(inner):

@@ -61,7 +61,7 @@ def open_source(source: Any, request: Request) -> Batches:
     found = source_of(source)
     if request.csv.given and found not in (FILES, OPENED):
         raise InputError("csv= describes CSV files, and this source is a table. Remove csv=.")
-    with withheld():  # Some sources start here, and others with their first batch.
+    with withheld():  # Some readers start here, others with their first batch.
         batches = guarded(iter(found.read(source, request)))
     return portions(batches, request.rows) if request.small else batches
 

@@ -62,7 +62,7 @@ def check_schema(request: Request, schema: pa.Schema, where: str) -> pa.RecordBa
 
 
 def _type_of(schema: pa.Schema, name: str) -> pa.DataType:
-    """Return the type of a column or field, or the null type. This avoids `empty_table`, which would import pandas."""
+    """Return a column's or field's type, or the null type if it is missing. `empty_table` would import pandas."""
     kind = pa.struct(list(schema))
     for part in [name] if name in schema.names else name.split("."):
         if not pa.types.is_struct(kind) or kind.get_field_index(part) < 0:
@@ -164,7 +164,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
 
     Raises:
         InputError: If pyarrow has inferred a requested type. It infers types from rows of CSV and JSON, and from the
-            names of folders of partitions.
+            names of partition folders.
     """
     if kind_of_source(source).endswith("UnionDataset"):
         return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)

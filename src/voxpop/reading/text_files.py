@@ -86,8 +86,8 @@ def transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
         try:
             yield decoder.decode(block, final=not block).encode(UTF8)
         except UnicodeDecodeError as error:
-            # Use this codec so that rows before the error are counted. Codecs of single bytes are all named "charmap"
-            # in errors. For other codecs the error contains the byte order.
+            # Yield the valid bytes before the error, so that their rows are counted. Errors name all single-byte codecs
+            # "charmap". For other codecs, the name in the error includes the byte order.
             name = codec_of(encoding) if error.encoding == "charmap" else error.encoding
             with suppress(UnicodeError):
                 yield error.object[: error.start].decode(name).removeprefix("\ufeff").encode(UTF8)
@@ -112,9 +112,9 @@ class CSV:
         quote: '"' if cells with delimiters or line breaks are in double quotes, or "none" if quotes are plain
             characters, as in many files with tabs. The default is double quotes, but if tabs separate cells, a quoted
             cell with a line break is an error, because two plain quotes would join the rows between them.
-        escape: A backslash if a backslash precedes quotes within quoted cells, as Spark and MySQL write them. The
-            character after a backslash is used unchanged, and a cell of MySQL's \N is missing. By default quotes are
-            doubled.
+        escape: A backslash if backslashes precede quotes within quoted cells, as in files written by Spark and MySQL.
+            The character after a backslash is used unchanged, and a cell with MySQL's \N is a missing value. By default
+            quotes are doubled.
 
     Raises:
         InputError: If the delimiter is not a single character, Python does not support the encoding, or `quote` or
@@ -206,7 +206,7 @@ def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[
 
     Args:
         blocks: The blocks of the file, which may end anywhere.
-        header: The beginning of the file. Rows are counted from the names of columns.
+        header: The beginning of the file. Rows are counted from the row of column names.
         where: The file, for messages.
 
     Yields:
@@ -268,7 +268,7 @@ def _without_escapes(data: bytes) -> bytes:
 
 
 def _follow(data: bytes, delimiter: np.uint8, state: Int64s, *, quoted: bool = True) -> bool:
-    """Follow the quotes of a block, and return whether all cells end at their closing quotes."""
+    """Track the quotes of a block, and return whether all cells end at their closing quotes."""
     plain = not quoted or (state[MODE] in (START, PLAIN) and b'"' not in data and b"\r" not in data)
     if plain and data:
         # Most files have no quotes, so it is sufficient to count their rows.
@@ -306,7 +306,8 @@ def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -
         where: The file, for messages.
 
     Raises:
-        SourceError: If a line is not a JSON object, or a value does not fit. The message contains the row number.
+        SourceError: If a line is not a JSON object, or a value does not fit its column. The message contains the row
+            number.
         ColumnError: If the first block of lines has no value in a column.
     """
     first, left = 0, b""
@@ -345,7 +346,7 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
         data: Whole lines in UTF-8.
         columns: The columns to read.
         where: The source, for messages.
-        first: The number of earlier rows. The columns must exist in the first rows.
+        first: The number of earlier rows. If it is 0, every column must occur in these rows.
     """
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 0 else data
     nested = any("." in each.name for each in columns)  # for example user.id, which may be a name or a path

@@ -1,6 +1,6 @@
 """Conversion of checked columns to tokens.
 
-A kernel splits words, and other tokens are converted through lists of strings.
+A compiled kernel splits texts into words, and all other tokens are created from lists of strings.
 
 Texts are split into words, lists remain unchanged, and every token becomes a number.
 """
@@ -33,7 +33,7 @@ from voxpop.reading.words import WordInterner
 if TYPE_CHECKING:
     import polars as pl
 
-# A kernel splits words. Other tokens are converted through lists of strings.
+# A compiled kernel splits texts into words. All other tokens are created from lists of strings.
 
 Tokenise = Callable[[pa.Array], pa.Array]
 """A function from large_string texts to large_list<large_string>, with one list per text."""
@@ -108,7 +108,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
     wanted = "a list of strings for each text"
     try:
         answer = tokenise(texts.to_pylist())
-    except MemoryError:  # This is not an error of the tokenizer, so the reader raises the message.
+    except MemoryError:  # The tokenizer did not cause this error, so the reader reports it.
         raise MemoryError("no memory was left for the tokens of some texts.") from None
     except Exception as error:
         kind = type(error).__name__
@@ -182,7 +182,7 @@ SOFT_HYPHEN = "\u00ad"
 
 
 def without_markup(texts: pa.Array) -> pa.Array:
-    """Return texts of HTML as plain text. Texts without `<` and `&` remain unchanged.
+    """Return HTML texts as plain text. Texts without `<` and `&` remain unchanged.
 
     Args:
         texts: large_string, the HTML.
@@ -268,7 +268,7 @@ Encoded = tuple[list[Piece], list[pa.Array]]
 
 
 def encode_by_text(stretch: Stretch, as_lists: Tokenise | None, column: str, *, sentences: bool, html: bool) -> Encoded:
-    """Split texts into words, or into sentences and then words. A text's sentences remain with its user."""
+    """Split texts into words, or into sentences and then words. The sentences of a text belong to its user."""
     starts: list[Int64s] = []
     if as_lists is None or sentences:
         check_icu()
@@ -333,7 +333,7 @@ def encode_lists(rows: TextBatches, stretch: Stretch, column: str, kind: str) ->
     for codes, starts in in_order(encode, rows):
         encoded.append((codes, starts))
         held += codes.nbytes + (0 if starts is None else starts.nbytes)
-        # Counted twice, because codes are rewritten when the dictionaries are unified.
+        # The codes count twice, because they are rewritten when the dictionaries are unified.
         stretch.hold(2 * held)
     if not encoded:
         return [], []
@@ -375,7 +375,7 @@ def _dictionary(flat: pa.Array, where: str, column: str) -> pa.DictionaryArray:
         words = valid_text(flat.dictionary, where, column)
     try:
         return pa.DictionaryArray.from_arrays(flat.indices.cast(pa.int32()), words)
-    except (pa.ArrowIndexError, pa.ArrowInvalid) as error:  # A damaged file has codes beyond its dictionary.
+    except (pa.ArrowIndexError, pa.ArrowInvalid) as error:  # A damaged file can have codes beyond its dictionary.
         quieten(error)
         raise SourceError(f'{where}: the column "{column}" is damaged; write the file again.') from None
 

@@ -47,7 +47,7 @@ class TypedKeys:
         columns: The names and types of the columns. Texts have the type string.
         texts: The names of the text columns, which have their words as keys.
         joint: The combinations of names of columns that are also released jointly.
-        alone: Whether only the combinations are keys. In this case, they may have one column.
+        alone: Whether only the combinations are keys. In this case, a combination may consist of one column.
 
     Raises:
         InputError: A set has no columns, repeats a column, or contains a text or an unknown column.
@@ -166,7 +166,7 @@ class TypedKeys:
 
         Args:
             column: The column.
-            items: Its values as `voxpop.reading.keys` spells them, or words of a text.
+            items: The values of the column as `voxpop.reading.keys` spells them, or the words of a text column.
         """
         return _numbered(self.names[column], items)
 

@@ -54,8 +54,7 @@ class Column:
 
     Attributes:
         name: The name in the source.
-        declared: The type that the caller declares for its values, or for the elements of its lists, if the caller
-            declares a type.
+        declared: The type that the caller declares for its values, or for the elements of its lists, or None.
         lists: Whether each value is a list, or None for a column of lists and single elements.
     """
 
@@ -132,7 +131,7 @@ def array_of_objects(values: Iterable[Any], column: Column, where: str, first: i
         first: The number of earlier rows.
 
     Raises:
-        SourceError: If a value does not fit. The message contains the row number but not the value.
+        SourceError: If a value does not fit the column. The message contains the row number but not the value.
     """
     rows = list(values)
     if column.lists is False:
@@ -154,7 +153,7 @@ def batch_of_rows(
         rows: A value for each name. `user.id` may also be the field `id` of the value `user`.
         columns: The columns to read.
         where: The source, for messages.
-        first: The number of earlier rows. The columns must exist in the first rows.
+        first: The number of earlier rows. If it is 0, every column must occur in these rows.
     """
     names = [each.name for each in columns]
     if first == 0:
@@ -208,7 +207,7 @@ def typed(texts: pa.Array, column: Column, where: str, first: int, rows: Int64s 
         rows: The row of each text, counted from `first`. By default, there is one text in each row.
 
     Raises:
-        SourceError: If a value does not fit. The message contains the row number but not the value.
+        SourceError: If a value does not fit the type. The message contains the row number but not the value.
     """
     kind = column.declared
     if kind is None or pa.types.is_string(kind):
@@ -301,7 +300,7 @@ def _spelled(values: Sequence[Any], column: Column, where: str, first: int, rows
         return pa.array(texts, UNDECLARED) if None in texts else string_array(texts)
     except MemoryError:
         raise
-    except Exception:  # The type of a value raises these errors, for example in str(10**5000).
+    except Exception:  # Conversions raise many kinds of errors, for example str(10**5000).
         pass
     problems = enumerate(map(_problem_of, values))
     place, problem = next((place, problem) for place, problem in problems if problem is not None)
@@ -344,7 +343,7 @@ def _misfit(where: str, row: int, name: str, problem: str) -> SourceError:
 def array_of_items(values: list[Any]) -> pa.Array:
     """Return the Python values of the public list `known` as one array.
 
-    Arrow would cut the time of day off if the first value is a date, so values of several kinds are rejected here.
+    Arrow would drop the times of day if the first value were a date, so values of several kinds are rejected here.
 
     Raises:
         InputError: The values have several kinds, or a kind that no column of items can contain. The message contains

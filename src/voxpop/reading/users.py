@@ -23,16 +23,16 @@ Users = tuple[Int32s, Uint64s, pa.Array]
 
 
 def numbered_users(users: pa.Array) -> pa.DictionaryArray:
-    """Encode users as numbers of distinct users. All 64-bit integers become one type."""
+    """Number the distinct users. Unsigned integers are viewed as signed ones, so that all pieces have one type."""
     return (users.view(pa.int64()) if pa.types.is_uint64(users.type) else users).dictionary_encode()
 
 
 def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
-    """Number the users in order of first appearance, or by identity if two of them share a key.
+    """Number the users in order of first appearance, or of their digests if two of them share a key.
 
     Args:
-        pieces: The users of the rows from `numbered`, in at least one piece. Merging small tables that fit into the
-            processor's cache is faster than building one table of all rows.
+        pieces: The users of the rows from `numbered_users`, in at least one piece. Merging small tables that fit into
+            the processor's cache is faster than building one table of all rows.
 
     Returns:
         codes: int32, the index of the user of each row.
@@ -96,8 +96,8 @@ def identities(users: pa.Array, keys: Uint64s) -> Uint64s:
         keys: uint64 by user.
 
     Returns:
-        uint64 (users, 2), with an evenly spread first column. For an integer these are a permutation of the integer;
-        for a string, they are 128 bits of BLAKE2b, which no two strings share.
+        uint64 (users, 2), with an evenly spread first column. For an integer, they are a permutation of the integer and
+        0. For a string, they are 128 bits of BLAKE2b, which no two strings share.
     """
     if pa.types.is_integer(users.type):
         return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
@@ -133,7 +133,10 @@ class Spellings:
         self._plain: Uint64s | None = np.empty(0, np.uint64)
 
     def add(self, users: pa.Array) -> None:
-        """Add distinct ids, which may repeat earlier ids. Whole numbers have one spelling each."""
+        """Add distinct ids, which may repeat earlier ids.
+
+        Whole numbers are ignored, because each has only one spelling.
+        """
         if self._plain is None or pa.types.is_integer(users.type):
             return
         plain = pc.utf8_trim_whitespace(pc.utf8_lower(users))
@@ -157,10 +160,10 @@ class Spellings:
 
 @final
 class Stretch:
-    """A stretch of batches up to a bound on their size in memory.
+    """Consecutive batches, up to a bound on their total size in memory.
 
     Attributes:
-        users: The users of the rows read so far, in pieces from `numbered`.
+        users: The users of the rows read so far, in pieces from `numbered_users`.
         finished: Whether the source ended with this stretch.
     """
 

@@ -98,7 +98,7 @@ class Request:
         absent: The columns that a file does not contain, because names of folders contain their values.
 
     Raises:
-        InputError: If these arguments do not fit together.
+        InputError: If these arguments are incompatible.
 
     Example:
         >>> request = Request.of(user="author", items=["make", "model"])
@@ -157,7 +157,7 @@ class Request:
             more: Further fields of this class.
 
         Raises:
-            InputError: If the number of content columns is not one, or the arguments do not fit together.
+            InputError: If the number of content columns is not one, or the arguments are incompatible.
         """
         columns = {"text": text, "tokens": tokens, "items": items, "sequence": sequence}
         given = [(kind, names) for kind, names in columns.items() if names is not None]

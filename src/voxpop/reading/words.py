@@ -26,7 +26,7 @@ SURROGATES = range(0xD800, 0xE000)
 def shared_table() -> Uint32s:
     """Return the table of all code points, which initially contains only the ASCII page.
 
-    Threads may share the table. If two of them fill a page, both write the same numbers.
+    Threads may share the table. If two of them fill the same page, both write the same numbers.
     """
     table = np.zeros(0x110000, np.uint32)
     fill_page(table, 0)
@@ -121,7 +121,7 @@ class WordInterner:
         return pa.LargeStringArray.from_buffers(words, pa.py_buffer(starts), pa.py_buffer(data[: starts[-1]]))
 
     def _run(self, data: Bytes, starts: Int64s, letters: Bytes) -> Documents:
-        """Run the kernel. When it stops, enlarge arrays or fill in pages, and continue."""
+        """Run the kernel. Whenever it stops before the end, enlarge arrays or fill in a page, and continue."""
         # A text of n bytes has at most n / 2 + 1 words, followed by one -1.
         ids = np.empty(int(starts[-1] - starts[0]) // 2 + 2 * starts.size, np.int32)
         ends = np.zeros(starts.size, np.int64)
@@ -164,7 +164,7 @@ class WordInterner:
     def _mend(self, texts: pa.Array, ids: Int32s, ends: Int64s) -> Documents:
         """Split the slow texts one by one, and insert their words."""
         sizes = np.diff(ends)
-        # A slow text has only -2.
+        # The kernel returns only -2 for a slow text.
         slow = np.flatnonzero((sizes == 1) & (ids[ends[:-1]] == SLOW_DOCUMENT))
         spaced = [" ".join(words(text)) for text in texts.take(int64_array(slow)).to_pylist()]
         mended_ids, mended_ends = self._run(*text_buffers(string_array(spaced)), UNCHANGED)

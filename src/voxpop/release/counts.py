@@ -85,7 +85,7 @@ class Addition(Result):
 
         Counts have the column `users` in descending order. A ranking has the column `place`, which starts at 1. If the
         release has a key column with this name, the column of results is called `noisy_users` or `noisy_place`. Counts
-        with a public list also have the column `released` (bool), which says whether each item was released.
+        with a public list also have the column `released` (bool), which is true for released items.
         """
         name, places, numbers = self._numbered
         return with_result(self.rows.to_arrow().take(int64_array(places)), name, numbers)
@@ -131,7 +131,7 @@ def _save(
     """Write the numbers and their record to the folder of the release, and replace all its files in one step.
 
     Raises:
-        ReleaseError: If the folder contains another release or such files, or cannot be written.
+        ReleaseError: If the folder contains another release or already contains these files, or cannot be written.
     """
     target = kind.check_target(folder, overwrite=overwrite)
     stored = RELEASE.load(folder)

@@ -83,7 +83,7 @@ def key_text(keys: Keys, item: Any) -> str | None:
             for part, each in zip(parts, keys.columns, strict=True)
         ]
         spelled: str | None = keys.spell(arrays)[0].as_py()
-    except ValueError:  # Errors of pyarrow have this class.
+    except ValueError:  # pyarrow's errors about values are ValueErrors.
         return None
     return spelled
 
@@ -93,7 +93,7 @@ def about_list(numbers: Mapping[str, Any], known: bool | None) -> list[str]:
 
     Args:
         numbers: The public numbers of the plan.
-        known: Whether the item was on the list, or None if it was not released or the release has no marks.
+        known: Whether the item was on the list, or None if it was not released or the release does not record this.
     """
     listed = numbers.get("known")
     if not isinstance(listed, Mapping):

@@ -75,7 +75,7 @@ class KnownItems:
 
     @staticmethod
     def of(given: Any) -> "KnownItems":
-        """Return the list for any value that `known` may have.
+        """Return the list for any permitted value of `known`.
 
         Raises:
             InputError: The list has the wrong type, or is empty.
@@ -117,7 +117,7 @@ class KnownItems:
         """The items as they were given.
 
         Raises:
-            InputError: The list is one of a saved plan.
+            InputError: The list is from a saved plan.
         """
         if self.items is None:
             raise InputError(
@@ -151,7 +151,7 @@ class KnownItems:
             ) from None
 
     def _spelled(self, given: pa.LargeStringArray, keys: Keys) -> pa.LargeStringArray:
-        """Return the distinct items with the spelling of the data (see `Keys.respelled`)."""
+        """Return the distinct items in the spelling of the data (see `Keys.respelled`)."""
         name = f"types {[(each.name, each.kind) for each in keys.columns]}"
         items = self._tokens.get(name)
         if items is None:
@@ -164,10 +164,10 @@ class KnownItems:
         return items
 
     def _in_another_order(self, keys: Keys) -> bool:
-        """Return whether the columns of the list must be put into the order of the columns of the data.
+        """Return whether the columns of the list must be reordered to match the columns of the data.
 
         Raises:
-            InputError: If only some of the names are names of the data.
+            InputError: If only some of the names are columns of the data.
         """
         if self.width == 1 or not {*self.names} & {*keys.names}:
             return False
@@ -229,7 +229,7 @@ class KnownColumns:
 
     @staticmethod
     def of(given: Any, keys: TypedKeys) -> "KnownColumns":
-        """Return the lists for any value that `known` of a profile may have.
+        """Return the lists for any permitted value of `known` in a profile.
 
         Raises:
             InputError: A name has no list, a name is not a column, or values do not fit their column.
@@ -385,7 +385,7 @@ def _list_columns(given: Any) -> tuple[list[pa.Array], tuple[str, ...]]:
 
 
 def _arrow_table(given: Any) -> pa.Table:
-    """Return any object of Arrow as a table."""
+    """Return any Arrow object as a table."""
     try:
         return pa.table(given)
     except (TypeError, ValueError, pa.ArrowException):
@@ -398,12 +398,13 @@ def _arrow_table(given: Any) -> pa.Table:
 def words(language: str = "en", size: Literal["small", "large"] = "large") -> list[str]:
     """Return the words of a language.
 
-    The list is from the package `wordfreq` 3.1 (`pip install wordfreq`). This package will not change any more, so
-    every installation has the same list. Its code has the licence Apache-2.0, and its data CC BY-SA 4.0.
+    The list is from the package `wordfreq` 3.1 (`pip install wordfreq`). This package no longer changes, so every
+    installation has the same list. Its code is licensed under Apache-2.0, and its data under CC BY-SA 4.0.
 
     Args:
         language: Two letters, such as "en". About forty languages are available.
-        size: "large" has 321,180 English words, and "small" about 29,000. Some languages have only one of the two.
+        size: "large" has 321,180 English words, and "small" about 29,000. Some languages have only one of the two
+            sizes.
 
     Returns:
         The words in lower case.

@@ -46,7 +46,7 @@ MOST_NAMED: Final = 5
 
 
 class ColumnCover(NamedTuple):
-    """The share of a column that the released values cover. Each user counts once, with any number of rows.
+    """The share of a column that the released values cover. Each user counts once, regardless of the number of rows.
 
     Attributes:
         covered: The noisy sum over users of the share of their rows with a released value in this column. For texts,
@@ -162,10 +162,10 @@ class Profile(Result):
 
         Returns:
             The columns with their types, then `users` (int64) and its bounds `low` and `high`, which contain the number
-            without noise with probability 0.95 each. They are called `noisy_users` and so on if a column of the table
-            has the same name. The bounds cover only the noise. A user with more keys than the limit counts only for
-            some of them, or as less than one user, so the exact number may be above `high`. For a text, the first
-            column contains the words.
+            without noise with probability 0.95 each. The last three columns are called `noisy_users` and so on if a
+            column of the table has the same name. The bounds cover only the noise. A user with more keys than the limit
+            counts only for some of them, or as less than one user, so the exact number may be above `high`. For a text,
+            the first column contains the words.
 
         Raises:
             InputError: The profile has no such column or combination, or no counts.
@@ -218,8 +218,9 @@ class Profile(Result):
         """Return a flat table of all values, for example for CSV files and dbt seeds.
 
         Returns:
-            The columns `column` (names joined by " x ") and `value` (spelled values joined by bars, with a backslash
-            before bars and backslashes of joint values). With counts, also `users`, `low` and `high`.
+            A pyarrow table with the columns `column` (names joined by " x ") and `value` (spelled values joined by
+            bars, with a backslash before bars and backslashes of joint values). With counts, it also has `users`, `low`
+            and `high`.
         """
         names, items, users = list[str](), list[pa.Array](), list["Int64s"]()
         for _, own, mine, counts in self._each():
@@ -331,7 +332,7 @@ class Profile(Result):
                 yield names, value, None if self.error is None else count
 
     def __eq__(self, other: object) -> bool:
-        """Compare values, counts, cover, numbers used, and the guarantee."""
+        """Compare all fields except the metadata."""
         if not isinstance(other, Profile):
             return NotImplemented
         mine, theirs = (
@@ -363,7 +364,7 @@ class Profile(Result):
 
 
 def contradictions(profile: Profile, plan: Any) -> list[str]:
-    """Return, for messages, the contents of a profile that no release of its plan has. The list may be empty.
+    """Return descriptions of the contents of a profile that no release of its plan can have, or an empty list.
 
     Args:
         profile: The loaded profile.
@@ -410,7 +411,7 @@ def contradictions(profile: Profile, plan: Any) -> list[str]:
 
 
 def _wrong_cover(profile: Profile, plan: Any) -> list[str]:
-    """Return the contents of the cover that no release of its plan has."""
+    """Return descriptions of the contents of the cover that no release of its plan can have."""
     error = plan.cover_error
     sets = profile.keys.sets if profile.keys.alone else [(each.name,) for each in profile.keys.columns]
     if {*profile.cover} != (set() if error is None else {" x ".join(names) for names in sets}):

@@ -296,9 +296,9 @@ def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) ->
     Returns:
         For a release, the released share of frequent items, the number of released items without users, and the share
         of all occurrences of items or phrases that it covers. For counts, the errors of the numbers of users. For a
-        ranking, the share of the true first places. For a model, the similarity of drawn sequences to the sequences of
-        users. It is measured by distances and errors, which are 0 at best, and by the share of the most frequent runs
-        that drawn sequences contain.
+        ranking, the share of its grams that are truly among the first places. For a model, the similarity of drawn
+        sequences to the sequences of users. It is measured by distances and errors, which are 0 at best, and by the
+        share of the most frequent runs that drawn sequences contain.
 
     Raises:
         InputError: If the result has no evaluation, or the corpus was read with other arguments.
@@ -373,7 +373,7 @@ def evaluate_counts(counts: Counts, corpus: "Corpus", _: Sequence[int]) -> Evalu
 
 
 def evaluate_top(ranking: Top, corpus: "Corpus", _: Sequence[int]) -> Evaluation:
-    """Return the share of the true first places in a ranking, as in `evaluate`."""
+    """Return the share of ranked grams that are truly among the first places, as in `evaluate`."""
     true, number = _true_users(ranking.grams, corpus), len(ranking)
     if not number:
         return Evaluation({"places": 0})

@@ -1,4 +1,4 @@
-"""The table of mechanisms. The command line, plans, reports and audits are derived from it.
+"""The table of mechanisms. The command line, plans, reports and audits are derived from this table.
 
 This file contains only names. The named objects are imported when needed, so this file imports no other module.
 """
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Registered(NamedTuple):
-    """A mechanism. The package determines the location of each part, as `module:name`.
+    """A mechanism. The properties return the location of each part as `module:name`, which depends on the package.
 
     Attributes:
         command: Its name on the command line and in audits.

@@ -62,7 +62,7 @@ class Release(Result):
 
     Attributes:
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
-        plan: the numbers used, which `plan.to_dict()` and `str(plan)` show.
+        plan: the plan of the release, which contains its public numbers.
         guarantee: the privacy guarantee, or the statement that the release is not private.
         token_source: the source of the tokens, which is the tokenizer of texts, "items", "tokens" or "sequence", or ""
             if unknown.
@@ -72,9 +72,9 @@ class Release(Result):
         id: 128 random bits that identify the release, so that counts and rankings are saved only with their release.
             The id is empty for a release with a seed and for a release that an earlier version saved. Comparisons
             ignore it.
-        known: bool array, whether each item was on the public list of the release. Such an item may have only one user
-            or no user. It is missing if there was no list or an earlier version saved the release. Comparisons ignore
-            it.
+        known: bool array, whether each item was on the public list of the release. An item on the list may have only
+            one user or no user. The array is None if there was no list or an earlier version saved the release.
+            Comparisons ignore it.
 
     Example:
         >>> import pyarrow as pa
@@ -105,10 +105,10 @@ class Release(Result):
         if self.known is not None and len(self.known) != len(self):
             raise InternalError("the marks of known items do not fit the released items")
         if self.id is None:
-            # A release with a seed is the same release each time it is made.
+            # A release with a seed has no id, because repeating it makes the same release.
             object.__setattr__(self, "id", uuid4().hex if self.guarantee.private else "")
         if self.keys is not None and not len(self):
-            # If values determine a type, one row may have determined it, so types are published only with items.
+            # Types are published only with items, because a type that follows from values may depend on a single row.
             object.__setattr__(self, "keys", self.keys.without_types())
 
     @staticmethod
@@ -125,7 +125,7 @@ class Release(Result):
         Args:
             items: Pyarrow array of strings, distinct and sorted by their UTF-8 bytes.
             plan: The plan of the release.
-            guarantee: Its privacy guarantee.
+            guarantee: The privacy guarantee of the release.
             token_source: The source of the tokens, if known.
             keys: The columns of the items, which are empty for words.
             known: bool array, whether each item was on a public list, if there is a list.
@@ -143,8 +143,8 @@ class Release(Result):
         """Return a pyarrow table with the released items, in canonical order.
 
         Returns:
-            For keys of a table, their columns with the original names and types. For words and other items without
-            columns, the column `word` (string). For grams, `gram` (list of string) and `length` (int32).
+            For keys of a table, the key columns with their original names and types. For words and other items without
+            columns, the column `word` (string). For grams, the columns `gram` (list of string) and `length` (int32).
         """
         return plain_table(self.grams, self.keys)
 
@@ -160,16 +160,16 @@ class Release(Result):
     def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
         """Return the tokens that follow the longest released context of a prompt, then those of shorter contexts.
 
-        The context is the longest suffix of the prompt that a released gram extends. It has at least the last token.
-        Within a context, tokens are in descending order of the number of released grams that begin with the context and
-        the token. Ties are in the order of the shorter context, then in the order of their bytes. Completions depend
-        only on the set, not on frequencies.
+        The context is the longest suffix of the prompt that a released gram extends. It contains at least the last
+        token. Within a context, tokens are in descending order of the number of released grams that begin with the
+        context and the token. Ties are in the order of the shorter context, then in the order of their bytes.
+        Completions depend only on the set, not on frequencies.
 
         Args:
             prompt: A text, which is tokenized like the texts of the release if their tokenizer is known, or a list of
                 tokens. The last word of a text may be unfinished. It is completed if it was not released, if no
                 released gram contains it after the preceding word, or if no token follows it. For an empty prompt, the
-                continuations are first tokens of grams.
+                continuations are the first tokens of grams.
             first: The maximum number of continuations.
 
         Returns:
@@ -233,7 +233,7 @@ class Release(Result):
         keep: "Iterable[str] | str | PathLike[str]" = (),
         mentions: bool = False,
     ) -> "Release":
-        """Return a release without the grams that contain one of some public words, such as names of persons.
+        """Return a release without the grams that contain certain public words, such as personal names.
 
         This is post-processing, so the guarantee is unchanged and nothing is spent. The words must be public, for
         example a public list of names. A list that depends on the data, such as the users of the table, would reveal
@@ -293,7 +293,7 @@ class Release(Result):
             data: The data set, read as for the release.
             budget: The budget of the counts.
             counted_in_full: The number of released words up to which a user counts in full. For each further length of
-                grams, the number is half as large. The noise grows with the square root of the sum over lengths. A user
+                grams, the number is halved. The noise grows with the square root of the sum of these numbers. A user
                 with a larger number n of grams counts as sqrt(counted_in_full / n) for each gram. By default the number
                 is chosen privately to minimize the mean error (docs/privacy/counts.md).
             known: Public items that are counted whether or not they were released, in any form that `voxpop.Items`
@@ -369,7 +369,7 @@ class Release(Result):
         return wanted in self._members or phrase in self._members
 
     def __eq__(self, other: object) -> bool:
-        """Compare the sets, the numbers used and the guarantees."""
+        """Compare the grams, plans, guarantees, key columns and sources of tokens."""
         if not isinstance(other, Release):
             return NotImplemented
         mine, theirs = ((each.guarantee, each.token_source, each.keys) for each in (self, other))
@@ -392,7 +392,7 @@ class Release(Result):
         return card(title, lines, warned=cautions(self.guarantee))
 
     def _known_item(self, gram: tuple[str, ...]) -> bool | None:
-        """Return whether an item was on the public list, or None if it was not released or there are no marks."""
+        """Return whether an item was on the public list, or None if it was not released or this is not recorded."""
         if self.known is None or gram not in self._members:
             return None
         items = single_items(self.grams)

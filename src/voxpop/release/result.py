@@ -107,7 +107,7 @@ NO_METADATA = Metadata()
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report or the charts of a result, as one HTML page for browsers and notebooks. It uses no network.
+    """The report or the charts of a result, as one HTML page for browsers and notebooks. It makes no network requests.
 
     Attributes:
         html: The page.
@@ -161,7 +161,7 @@ class Result(Sized, Iterable[Any], ABC):
     use these methods.
 
     Attributes:
-        plan: the numbers used, which `plan.to_dict()` and `str(plan)` show.
+        plan: the plan of the result, which contains its public numbers.
         guarantee: the privacy guarantee of this result.
         metadata: the operator's statements about the result.
     """
@@ -212,7 +212,7 @@ class Result(Sized, Iterable[Any], ABC):
         A release writes `release.parquet` (the grams), `release.json` (plan and guarantee) and `report.html`. A model
         writes its grams, its alphabet, a record and a report. Counts and a ranking are saved in the folder of their
         release, as `counts.parquet` and `counts.json`, or `top.parquet` and `top.json`. The bytes of the files depend
-        only on the result and its `about`.
+        only on the result and its metadata.
 
         Args:
             folder: A new or empty folder, a folder that contains the same result or, for counts and a ranking, the
@@ -226,7 +226,7 @@ class Result(Sized, Iterable[Any], ABC):
         self._write(folder, overwrite=overwrite)
 
     def report(self) -> Report:
-        """Return the report, one HTML page with the guarantee, the numbers used and the released rows."""
+        """Return the report, one HTML page with the guarantee, the numbers of the plan and the released rows."""
         return Report(self._page({}).decode())
 
     def charts(self) -> Report:
@@ -242,7 +242,10 @@ class Result(Sized, Iterable[Any], ABC):
         return list(self)
 
     def to_polars(self) -> "pl.DataFrame":
-        """Return the table of `to_arrow` as a polars table. Times in zones that polars does not support are in UTC."""
+        """Return the table of `to_arrow` as a polars table.
+
+        Times in zones that polars does not support are converted to UTC.
+        """
         import polars as pl
 
         require_polars()
@@ -320,11 +323,11 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
     Args:
         folder: The folder that `save` wrote.
         kind: The class of the result, `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By default
-            the main result in the folder is loaded, whichever class it has. `vp.Release`, `vp.SequenceModel` and
+            the main result in the folder is loaded, regardless of its class. `vp.Release`, `vp.SequenceModel` and
             `vp.Profile` raise an error for a result of another class.
 
     Returns:
-        The result. Its plan contains the numbers used and cannot run again.
+        The result. Its plan contains the original numbers, but cannot run again.
 
     Raises:
         ReleaseError: If the folder contains no such result, is damaged, or has a format that this version cannot read.

@@ -107,7 +107,7 @@ class ResultKind:
         nonetheless.
 
         Args:
-            folder: A new or empty folder, or the folder of the release for counts and rankings.
+            folder: A new or empty folder or, for counts and rankings, the folder of their release.
             overwrite: Whether to replace such a result in the folder.
 
         Raises:

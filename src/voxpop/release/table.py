@@ -64,7 +64,7 @@ def _table(tokens: pa.Array, sizes: Int32s) -> pa.Table:
 
 
 def check_canonical(table: pa.Table) -> None:
-    """Raise an error if the form of a table may depend on anything except its set of grams."""
+    """Raise an error if the form of a table could depend on anything except its set of grams."""
     if not table.schema.equals(SCHEMA, check_metadata=True):
         raise InternalError(f"The table of a release must have the schema {SCHEMA}".replace("\n", ", "))
     grams, lengths = joined(table["gram"]), joined(table["length"])
@@ -247,7 +247,7 @@ def public_words(given: Any) -> list[str]:
 
 
 def names_of_persons(locales: str | Iterable[str]) -> list[str]:
-    """Return the given names and family names that Faker lists for some locales, such as en_US.
+    """Return the given names and family names that Faker lists for the given locales, such as en_US.
 
     Raises:
         InputError: If Faker is not installed, or has no names for a locale.
@@ -383,7 +383,7 @@ class Completer:
         return self._continued(tokens[:-1], tokens[-1], first) or self._continued(tokens, "", first)
 
     def _stands(self, tokens: Sequence[str]) -> bool:
-        """Check whether the last token was released, and also after the preceding token if that was released."""
+        """Check whether the last token was released and, if the preceding token was released too, can follow it."""
         *before, last = tokens[-2:]
         after = [self._following.get((token,), {}) for token in before if token in self._tokens]
         return last in self._tokens and all(last in each for each in after)

@@ -145,7 +145,7 @@ def _ssh_keygen(arguments: list[str], content: Path, problem: str) -> bytes:
 
 
 def _differs(where: Path, what: str, source: str, record: Mapping[str, Any]) -> ReleaseError:
-    """Build the error for a content that does not follow from the other contents."""
+    """Build the error for content that does not follow from the other contents."""
     return ReleaseError(
         f"{where}: {what} is not the one that {source} in this version of voxpop. Use voxpop "
         f"{record.get('voxpop_version')}, which made it. If it differs there too, do not rely on the guarantee."
@@ -176,7 +176,7 @@ def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str,
         plan = plan_again(numbers, release)
         wrong = _differing(plan, numbers)
         guarantee = plan.guarantee if stated.private else replace(plan.guarantee, private=False)
-    # The numbers may be arbitrary. For its own numbers, this version computes plans without an error.
+    # Numbers in a folder can be arbitrary. Numbers that this version has written never raise an error here.
     except Exception as error:
         raise ReleaseError(f"{where}: the settings of the plan cannot be planned again. {DAMAGED_FOLDER}") from error
     if {*numbers} - {*plan.to_dict()} - _RAN:
@@ -189,7 +189,7 @@ def _replanned(record: Mapping[str, Any], result: Any, where: Path) -> dict[str,
         raise ReleaseError(f"{where}: a part of the record is missing or malformed. {DAMAGED_FOLDER}") from error
     if not record.get("transcript"):
         wrong.append("the transcript")
-    seen = replace(stated, server_view="")  # for the statement of a federation
+    seen = replace(stated, server_view="")  # only federations have a server view
     if not _same(replace(guarantee, server_view="").to_dict(), seen.to_dict()):
         wrong.append("the guarantee")
     texts = {"statement": str(stated)}
@@ -226,14 +226,14 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
     again, numbers = plan.certificate.to_dict(), certificate.to_dict()
     for each in (again, numbers):
         for proof in (each["numbers"], each["numbers"].get("rounds", {})):
-            if isinstance(proof, dict) and "choice" in proof:  # otherwise `rounds` is a setting
+            if isinstance(proof, dict) and "choice" in proof:  # without a choice, `rounds` is a setting
                 proof.pop("rounds", None)
         each["numbers"].pop("chosen", None)
     return [] if _same(_in_doubles(again), _in_doubles(numbers)) else ["the certificate"]
 
 
 def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
-    """Return the parts of keys with counts that do not belong to the entry that the plan chose."""
+    """Return the parts of a release of keys with counts that contradict the entry that the plan chose."""
     if record["plan"]["mechanism"] != "keys" or "certificate" not in record:
         return []
     numbers, private = record["certificate"]["numbers"], not plan.mechanism.repeated
@@ -253,7 +253,7 @@ def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
 
 
 def _of_other_counts(record: Mapping[str, Any], plan: Any) -> list[str]:
-    """Return the parts of a profile that do not belong to its counts.
+    """Return the parts of a profile that contradict the certificate of its counts.
 
     The transcript contains the certificate of the counts.
     """
@@ -268,7 +268,7 @@ def _of_other_counts(record: Mapping[str, Any], plan: Any) -> list[str]:
 
 
 def _of_other_passes(record: Mapping[str, Any], plan: Any) -> list[str]:
-    """Return the transcript of a profile of columns if its passes differ from the plan and the certificate."""
+    """Return "the transcript" if the passes of a profile of columns contradict its plan and its certificate."""
     if record["plan"]["mechanism"] != "profile" or "certificate" not in record:
         return []
     numbers, names = record["certificate"]["numbers"], [each["pass"] for each in record.get("transcript", [])]
@@ -304,7 +304,7 @@ def _in_doubles(value: Any) -> Any:
 
 
 def _kind(numbers: Mapping[str, Any]) -> Any:
-    """Return the configuration class that has such numbers."""
+    """Return the configuration class of the mechanism with these numbers."""
     paper = _PAPERS.get(str(numbers.get("paper")))
     return load_object(paper) if paper else configuration(str(numbers["mechanism"]))
 
@@ -347,7 +347,7 @@ def plan_again(numbers: Mapping[str, Any], release: Release | None) -> Any:
 
 
 def _with_level(plan: Any, numbers: Mapping[str, Any]) -> Any:
-    """Return a plan with the level from which the release released the items of a public list, if there is one."""
+    """Return a plan with the recorded level from which items of a public list are released, if there is one."""
     known = numbers.get("known")
     if isinstance(known, Mapping) and "level" in known:
         return with_record(plan, passed=[{"pass": "list", "level": known["level"]}])
@@ -395,7 +395,7 @@ def _compared(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Return whether two values of JSON agree up to rounding."""
+    """Return whether two JSON values agree up to rounding."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):

@@ -98,7 +98,7 @@ class WorkFile:
 
 
 def strings_of(starts: WorkFile, data: WorkFile) -> pa.LargeStringArray:
-    """Return the strings with starts (int64, one more than strings) and bytes in two files, without reading them."""
+    """Map a file of starts (int64, one more than strings) and a file of bytes as strings, without reading the files."""
     places, letters = starts.mapped(np.int64), data.mapped(np.uint8)
     return pa.LargeStringArray.from_buffers(places.size - 1, pa.py_buffer(places), pa.py_buffer(letters))
 
@@ -151,8 +151,8 @@ class MemoryLimit:
         where = Path(tempfile.gettempdir() if folder is None else folder)
         if not where.is_dir() or not os.access(where, os.W_OK | os.X_OK):
             raise InputError(f"work files cannot be written to {where}. Give an existing folder that you own.")
-        # Make glibc return blocks of a megabyte to the system as soon as they are freed. By default this threshold
-        # grows over time.
+        # Make glibc return blocks of a megabyte to the system as soon as they are freed. By default, the minimum size
+        # of such blocks grows over time.
         _call_libc("mallopt", M_MMAP_THRESHOLD, MIB)
         return MemoryLimit(total, total - FIXED_MEMORY, where)
 

@@ -87,8 +87,8 @@ class Sorter:
             most: The number of bytes to buffer before writing, which is also the maximum size of a range that is sorted
                 in memory.
             expected: The approximate number of bytes of all records.
-            lowest: A lower bound on this field.
-            highest: An upper bound on this field.
+            lowest: A lower bound on the field `by`.
+            highest: An upper bound on the field `by`.
             by: The field of a head that determines the range of its record. It is "key", or "other" if all keys are the
                 same.
         """
@@ -386,7 +386,7 @@ class WordRuns:
             run.head = pa.concat_arrays([run.head, self._block(run, at, most)])
 
     def _block(self, run: _Run, at: int, most: int) -> pa.Array:
-        """Return the next words of a run, at least one. With their starts, they have about `most` bytes."""
+        """Return the next words of a run, at least one. Including their starts, the words have about `most` bytes."""
         # A start takes eight bytes, so more words never fit.
         count = max(1, min(most // 8, run.words - at))
         starts = self._starts.read(run.starts + 8 * at, count + 1, np.int64)
@@ -399,5 +399,8 @@ class WordRuns:
 
 
 def _names_of(run: _Run) -> int:
-    """Return the position of a run's names. They are half as wide as its starts, and in the same order."""
+    """Return the position of a run's names.
+
+    Names are half as wide as the starts of the words, and in the same order.
+    """
     return run.starts // 2

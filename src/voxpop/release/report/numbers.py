@@ -18,7 +18,7 @@ def whole(number: Any) -> str:
 
 
 def rows_of_type(plan: Mapping[str, Any], *types: str) -> list[Mapping[str, Any]]:
-    """Return the rows of the passes of some types, in the order of the plan."""
+    """Return the rows of the passes of the given types, in the order of the plan."""
     return [row for row in plan["passes"] if row["pass"] in types]
 
 

@@ -48,12 +48,12 @@ if TYPE_CHECKING:
 
 
 def payload_of(grams: pa.Table, counts: Int64s | None = None) -> str:
-    """Return the words and, for each length, the tree of beginnings of grams. They are deflated JSON in base64.
+    """Return the words and, for each length, the tree of beginnings of grams, as deflated JSON in base64.
 
     Args:
         grams: The table of a release.
-        counts: The number of each gram, at least 0, or the mark of a known item. If both exist, twice the number plus
-            the mark. By default all numbers are 0.
+        counts: The number of each gram, which is its count (at least 0), or 1 for a known item and 0 otherwise. If both
+            exist, the number is twice the count plus 1 or 0. By default all numbers are 0.
     """
     words, flat = _numbered(grams["gram"])
     lengths = numbers_of(joined(grams["length"])).astype(np.int64)
@@ -336,7 +336,7 @@ class Story:
 
     Attributes:
         words: The name of the template with the sentences.
-        noun: The name of a released object, in singular and plural.
+        noun: The name of a released object, in the singular and the plural.
         title: The text after the number of objects in the heading.
         kicker: The line above the heading.
         proof: The page of the documentation with the proof, or "".
@@ -384,7 +384,7 @@ def story_of(plan: Mapping[str, Any], sizes: Sizes) -> Story:
     """Return the story of a release.
 
     Args:
-        plan: The dictionary that `to_dict` of the plan returned, or of a loaded release.
+        plan: The public numbers of the plan, as its `to_dict` returns them.
         sizes: The number of released grams of each length.
 
     Returns:
