@@ -83,7 +83,7 @@ def longest(release: "Release") -> list[str]:
 
 
 def beginnings(release: "Release") -> list[tuple[str, ...]]:
-    """Return the most frequent two-word beginnings of the released three-word phrases, in descending order."""
+    """Return the most frequent two-word beginnings of the released three-word phrases, most frequent first."""
     begun: Counter[tuple[str, ...]] = Counter(gram[:2] for gram in release.each_gram() if len(gram) == 3)
     return sorted(begun, key=lambda pair: (-begun[pair], pair))[:PROMPTS]
 
@@ -117,7 +117,7 @@ def standard_library(folder: Path | None = None) -> "pa.Table":
         A pyarrow table with the columns `module` and `text`.
 
     Raises:
-        SourceError: If this Python installation has no sources of the library.
+        SourceError: If this Python installation does not include the sources of the library.
 
     Example:
         >>> standard_library().column_names

@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: The arguments after `voxpop`. The default is the arguments of the process.
+        arguments: The arguments after `voxpop`. By default, the arguments of the process are used.
 
     Returns:
         The exit code.

@@ -82,7 +82,7 @@ class Job:
         return f"sha256:{sha256(text.encode()).hexdigest()}"
 
     def arguments(self, names: Mapping[str, Any] | None = None) -> list[str]:
-        """Return the job as arguments of the command line, with environment variables filled in.
+        """Return the job as arguments of the command line, with environment variables substituted.
 
         Args:
             names: The arguments of the command that receives the result, if it is another command. Arguments that it
@@ -149,7 +149,7 @@ class Job:
         return ["/dev/stdin" if text == "-" else text for text in texts]
 
     def _filled(self, section: str, key: str, value: Any) -> str:
-        """Return a value as text, with environment variables filled in."""
+        """Return a value as text, with environment variables substituted."""
         if not isinstance(value, str):
             return repr(value) if isinstance(value, int | float) else str(value)
         names = VARIABLE.findall(value)
@@ -200,7 +200,7 @@ JobFile = Annotated[Path, Parameter(name="JOB", help="A job file, in TOML.")]
 
 
 def command_for(app: App) -> Callable[..., Any]:
-    """Return the command `run` of a command line."""
+    """Return the command `run` for the given command line."""
 
     def run(
         job: JobFile,

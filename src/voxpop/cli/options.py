@@ -31,7 +31,7 @@ class TableArguments:
     """The private table, and how its rows are read.
 
     Attributes:
-        user: Column that identifies the user; required. If several columns identify a user, repeat the option or
+        user: Column that identifies the user; required. If several columns identify each user, repeat the option or
             separate the names with commas.
         text: Text column, which is split into words.
         tokens: Column of lists of words.
@@ -46,7 +46,7 @@ class TableArguments:
         html: Treat texts as HTML.
         delimiter: Separator of CSV columns, or "tab". Detected by default. With this option, files with unknown
             suffixes are read as CSV.
-        encoding: Encoding of CSV, such as cp1252. The default is UTF-8.
+        encoding: Encoding of CSV files, such as cp1252. The default is UTF-8.
         quote: The quote character of CSV cells, or "none" if quotes are plain characters.
         escape: Pass a backslash if backslashes precede quotes within quoted CSV cells, as in files written by Spark and
             MySQL.
@@ -165,10 +165,10 @@ class ProfileArguments:
     repeated: bool = False
 
     def choice(self, table: TableArguments) -> dict[str, Any]:
-        """Return the arguments of `profiling_of`.
+        """Return the arguments for `profiling_of`.
 
         Raises:
-            InputError: An option of the table does not apply.
+            InputError: An option of the table does not apply to profiles.
         """
         for name in ("tokens", "items", "sequence", "order", "session_gap", "sentences", "html"):
             if getattr(table, name):

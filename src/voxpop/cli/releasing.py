@@ -174,7 +174,7 @@ def read_options(run: RunArguments) -> Any:
 def opened_source(source: Any, run: RunArguments) -> Any:
     """Return the source for `voxpop.read`.
 
-    The source is the paths, the query, or a Spark table with the rows of the paths.
+    The source is the paths, the query, or a Spark table with the rows of the files.
     """
     if run.engine == "local":
         return _without_hidden(source) if isinstance(source, list) else source

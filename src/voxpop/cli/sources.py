@@ -55,7 +55,7 @@ def missing_column(message: str, source: Any) -> InputError:
 
 
 def columns_of(source: Any) -> str:
-    """Return a sentence that lists the columns of a source, or an empty string if they cannot be listed."""
+    """Return a sentence that lists the columns of a source, or an empty string if they are unavailable."""
     from voxpop.reading.sources import open_source
     from voxpop.reading.wanted import Request
 
@@ -71,7 +71,7 @@ def check_reading(schema: Mapping[str, Any] | None, reading: Mapping[str, Any], 
     """Read a table with the same columns but without rows, so that an invalid call raises the same error as the run.
 
     Args:
-        schema: The types of the columns, or None if only the rows determine them.
+        schema: The types of the columns, unless only the rows determine them.
         reading: The arguments of `voxpop.read`.
         options: Its options.
         where: The source, for messages.

@@ -66,12 +66,12 @@ def as_json(release: "Release", _: Any = None) -> bytes:
 
 
 def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
-    """Return the columns of `to_arrow` with a header. There are spaces between the tokens of a gram.
+    """Return the columns of `to_arrow` with a header. Spaces separate the tokens of a gram.
 
     A profile has the columns `column` and `value` and, if there are counts, `users`, `low` and `high`. Joint values are
     joined with bars. Spreadsheets run strings that begin like a formula, so such strings begin with an additional
-    apostrophe (see `guarded`). Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same
-    cells.
+    apostrophe (see `guarded_cell`). Strings are quoted, so spreadsheets that also split at semicolons or tabs find the
+    same cells.
     """
     table = result.to_arrow()
     if isinstance(result, Profile):
@@ -104,8 +104,8 @@ def guarded_cell(cell: str) -> str:
     A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets a leading
     apostrophe, even if spaces, quotes or invisible characters precede the sign. In many countries, spreadsheets split
     rows at semicolons, and some split at tabs. Therefore a sign after one of these or after a line break gets an
-    apostrophe too. A string that looks like the result of this rule gets one as well. Therefore `unguarded` returns the
-    original string.
+    apostrophe too. A string that already looks like a result of this rule gets another apostrophe, so that `unguarded`
+    returns the original string.
 
     Example:
         >>> guarded_cell("=1+1"), guarded_cell("'=1+1"), guarded_cell("'tis"), guarded_cell("a;=1+1")
@@ -116,7 +116,7 @@ def guarded_cell(cell: str) -> str:
 
 
 def unguarded(cell: str) -> str:
-    """Return the original string from the result of `guarded`.
+    """Return the original string from the result of `guarded_cell`.
 
     Example:
         >>> unguarded("'=1+1"), unguarded("'tis"), unguarded("a;'=1+1")
@@ -256,10 +256,10 @@ def write(
     """Write a release, or a tokenizer trained on counts, to one file, completely or not at all.
 
     Args:
-        result: A release. The tables "csv", "arrow", "parquet" and "sql" also accept its counts or its ranking, and the
-            first three of them also accept a profile, for example for a seed of dbt. The formats "frequencies", "bpe",
-            "wordpiece" and "unigram" need the counts of a release. The formats "registry" and "checklist" accept any
-            result.
+        result: A release. The tables "csv", "arrow", "parquet" and "sql" also accept the counts or the ranking of a
+            release, and the first three of them also accept a profile, for example for a seed of dbt. The formats
+            "frequencies", "bpe", "wordpiece" and "unigram" need the counts of a release. The formats "registry" and
+            "checklist" accept any result.
         path: The file.
         format: A name from the registry `EXPORTS`. By default the suffix of the file name determines it.
         tokenizer: The tokenizer of texts, for "tokenizer".

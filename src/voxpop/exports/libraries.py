@@ -1,8 +1,9 @@
-"""Objects of scikit-learn, spaCy and Hugging Face that count or find released grams. Each function needs one library.
+"""Objects of scikit-learn, spaCy and Hugging Face that count or find released grams.
 
-The tokens of a Hugging Face tokenizer are released words, or subwords that are trained on noisy counts. The training
-text for subwords is public, because it contains each released word about as often as the noisy number of its users. The
-tokenizer therefore has the guarantee of the words and the counts together.
+Each function needs the corresponding library. The tokens of a Hugging Face tokenizer are released words, or subwords
+that are trained on noisy counts. The training text for subwords is public, because it contains each released word about
+as often as the noisy number of its users. The tokenizer therefore has the guarantee of the words and the counts
+together.
 """
 
 import re

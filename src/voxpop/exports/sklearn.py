@@ -38,8 +38,8 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         seed: A seed that makes the release reproducible and NOT private, for tests.
 
     Warns:
-        UserWarning: If copies of one estimator have already released vocabularies, as in a model selection. Each fit is
-            a release about the same users, so the budgets add up. Fit one vocabulary first, and select the model on its
+        UserWarning: If copies of one estimator have already released vocabularies, as in model selection. Each fit is a
+            release about the same users, so the budgets add up. Fit one vocabulary first, and select the model on its
             counts.
 
     Attributes:

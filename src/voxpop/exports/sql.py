@@ -96,7 +96,7 @@ def to_sql(
 
     Raises:
         InputError: If the release contains grams, the dialect is unknown, or a key does not fit the dialect. A key does
-            not fit if the dialect cuts it, or does not compare strings by their bytes, because then rows with
+            not fit if the dialect truncates it, or does not compare strings by their bytes, because then rows with
             other keys would remain.
     """
     sqlglot = required("sqlglot", "SQL", "sqlglot")
@@ -138,7 +138,7 @@ def _check_exact(dialect: str, kind: str, values: Sequence[str]) -> None:
     """Check that a dialect compares these values exactly. Otherwise, rows with other keys would remain.
 
     Raises:
-        InputError: The dialect may cut, round or fold a value.
+        InputError: The dialect may truncate, round or fold a value.
     """
     if kind == "strings" and dialect not in BYTEWISE:
         raise InputError(
@@ -239,7 +239,7 @@ def _type(kind: pa.DataType) -> str:
 
 
 def _tokens(text: str, kind: pa.DataType) -> list[str]:
-    """Return the tokens of a value in the parser. Booleans are SQL keywords, and signs are separate tokens."""
+    """Return the parser's tokens for a value. Booleans are SQL keywords, and signs are separate tokens."""
     name = family(kind)
     if name == "strings":
         return [RETURN if part == "\r" else part for part in _parts(text) if part]

@@ -2,7 +2,7 @@
 
 The result is of the same kind as the table (polars, pandas or pyarrow). Keys are compared in the spelling of
 `voxpop.reading.keys`, lists are compared as grams, and null is never released. For databases, `to_sql` writes a
-condition. Spark joins with the released keys.
+condition. Spark tables are joined with the released keys.
 """
 
 from collections.abc import Sequence

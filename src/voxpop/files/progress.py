@@ -152,7 +152,7 @@ class EventLog:
         """Create a log without events.
 
         Args:
-            log: The file for the events, with one line of JSON per event, or None to write no file.
+            log: The file for the events, with one line of JSON per event. By default, no file is written.
 
         Raises:
             InputError: The file cannot be written.

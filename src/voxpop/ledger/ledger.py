@@ -248,7 +248,7 @@ class LedgerAccount:
 
     @property
     def spent(self) -> Total | None:
-        """The total of all entries, or None if there are no entries.
+        """The total of all entries (None for an empty account).
 
         It contains the budget, and the composition of all entries, which is valid if all budgets were fixed in advance.
         """

@@ -156,7 +156,7 @@ def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connectio
         )
     address = f"{path.absolute().as_uri()}?mode={'rw' if writing else 'ro'}"
     with closing(sqlite3.connect(address, uri=True, timeout=LOCK_PATIENCE, isolation_level=None)) as database:
-        # The file and its folder are written to disk before a change counts.
+        # The file and its folder are written to disk before a change takes effect.
         database.execute("PRAGMA synchronous = EXTRA")
         database.execute("PRAGMA foreign_keys = ON")
         database.execute("PRAGMA trusted_schema = OFF")

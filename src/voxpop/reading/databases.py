@@ -57,7 +57,7 @@ RANDOM: Final = re.compile(
 @final
 @dataclass(frozen=True, slots=True)
 class SQL:
-    """A query of a database, as the source of `voxpop.read`.
+    """A database query, as the source of `voxpop.read`.
 
     Attributes:
         query: SQL that selects the columns to read.

@@ -1,6 +1,6 @@
 """Event logs of processes in XES files, and the standard names of their columns.
 
-XES is a form of XML. A log consists of traces (cases), and a trace consists of events. Traces and events have
+XES is an XML format. A log consists of traces (cases), and a trace consists of events. Traces and events have
 attributes. A log is read block by block as a table of events. Attributes of a trace have the prefix `case:`, as in all
 tools for event logs. This module does not use an existing parser for XES, because the available parsers print values
 that they cannot read, and accept a truncated file as complete.
@@ -67,7 +67,7 @@ def xes_batches(blocks: Iterable[bytes], columns: list[Column], where: str, rows
         rows: The approximate maximum number of rows in a batch.
 
     Raises:
-        SourceError: If the file is not one complete log of XES. The message quotes no data.
+        SourceError: If the file is not one complete XES log. The message quotes no data.
         ColumnError: If no event has one of the attributes.
     """
     log, done = _Log({each.name for each in columns}), 0

@@ -24,7 +24,7 @@ BETWEEN = ", "
 
 @final
 class KeyedRows:
-    """Rows during conversion, and the description of their keys.
+    """The rows of a table during their conversion, with a description of their keys.
 
     Attributes:
         left_out: The number of null items.

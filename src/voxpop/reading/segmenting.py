@@ -113,10 +113,10 @@ def is_ignored(character: str) -> bool:
 def kind_of_character(character: str) -> str:
     """Return the kind of a character of a text in normal form.
 
-    Letters and numbers are a, except h for Hebrew, k for Hangul and c for scripts without spaces. Marks are m, n and d.
-    Letters that addresses do not contain are i. Joiners are j, and apostrophes and similar characters are ’. Straight
-    quotes, parentheses and square brackets are kept. Other characters that an address may contain are /, and
-    all others are spaces.
+    The kind of a letter or number is a, except h for Hebrew, k for Hangul and c for scripts without spaces. The kind of
+    a mark is m, n or d, and the kind of a letter that addresses do not contain is i. Joiners become j, and apostrophes
+    and similar characters become ’. Straight quotes, parentheses and square brackets are kept. All other characters
+    that addresses may contain become /, and the rest become spaces.
     """
     if _SETS["within"].match(character):
         return "’"

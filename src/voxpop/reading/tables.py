@@ -194,7 +194,7 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
 
 
 def structured_batches(source: Any, request: Request) -> Batches:
-    """Yield the rows of a structured array of numpy. Its dtype declares the types."""
+    """Yield the rows of a structured numpy array. Its dtype declares the types."""
     if source.dtype.names is None:
         raise InputError(
             "a NumPy array has no column names. Give a structured array, or a dictionary of columns such as "

@@ -54,7 +54,7 @@ class Column:
 
     Attributes:
         name: The name in the source.
-        declared: The type that the caller declares for its values, or for the elements of its lists, or None.
+        declared: The type, if any, that the caller declares for its values or for the elements of its lists.
         lists: Whether each value is a list, or None for a column of lists and single elements.
     """
 

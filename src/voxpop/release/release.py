@@ -73,7 +73,7 @@ class Release(Result):
             The id is empty for a release with a seed and for a release that an earlier version saved. Comparisons
             ignore it.
         known: bool array, whether each item was on the public list of the release. An item on the list may have only
-            one user or no user. The array is None if there was no list or an earlier version saved the release.
+            one user or no user. The array is missing if there was no list or an earlier version saved the release.
             Comparisons ignore it.
 
     Example:

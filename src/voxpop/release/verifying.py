@@ -233,7 +233,7 @@ def _unproved(record: Mapping[str, Any], stated: Guarantee, plan: Any) -> list[s
 
 
 def _of_another_entry(record: Mapping[str, Any], plan: Any) -> list[str]:
-    """Return the parts of a release of keys with counts that contradict the entry that the plan chose."""
+    """Return the parts of a record of keys with counts that contradict the chosen entry of the plan's menu."""
     if record["plan"]["mechanism"] != "keys" or "certificate" not in record:
         return []
     numbers, private = record["certificate"]["numbers"], not plan.mechanism.repeated
@@ -295,7 +295,7 @@ def _passes_of_keys(plan: Any, rounds: Mapping[str, Any] | None) -> list[dict[st
 
 
 def _in_doubles(value: Any) -> Any:
-    """Return a JSON value with large integers, such as thresholds in fine units, as doubles."""
+    """Convert the large integers in a JSON value, such as thresholds in fine units, to doubles."""
     if isinstance(value, Mapping):
         return {name: _in_doubles(each) for name, each in value.items()}
     if isinstance(value, list):

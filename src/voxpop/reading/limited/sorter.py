@@ -179,7 +179,7 @@ class Sorter:
 
 
 def _sorted(heads: Heads, slices: Int32s) -> Block:
-    """Return the records sorted by key, then other. Ties remain in the order of arrival."""
+    """Return the records sorted by key, then by the other number. Ties remain in the order of arrival."""
     keys, others = heads["key"], heads["other"]
     order = np.argsort(keys, kind="stable")
     # The second number matters only for equal keys, which are rare because keys are hashes.

@@ -240,7 +240,7 @@ def _asset(name: str) -> str:
 
 @lru_cache(maxsize=8)
 def scripts(names: Sequence[str]) -> str:
-    """Return scripts of the page with the patterns of the tokenizer."""
+    """Return the scripts of the page, with the patterns of the tokenizer inserted."""
     parts = "\n".join(_asset(f"script/{name}.js") for name in names)
     for name, pattern in PATTERNS.items():
         parts = parts.replace(f'"{{{name}}}"', json_for_html(pattern))
@@ -275,7 +275,7 @@ def _environment() -> Any:
 
 
 def _odds(guarantee: "Guarantee") -> dict[str, Any]:
-    """Return the posterior probabilities of an attacker with all other data, as rows and as numbers in sentences."""
+    """Return the posterior probabilities of an attacker who has all other data, as rows and as numbers in sentences."""
     epsilon, delta = guarantee.epsilon, guarantee.delta
     if SUPPORT * delta >= 1.0:
         return {"rows": []}
