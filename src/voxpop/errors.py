@@ -13,8 +13,9 @@ VoxpopError
 └── InternalError (also RuntimeError) a bug in voxpop
 ```
 
-Messages contain the problem, the requirement and the next step. They show parameters, column names, file names and row
-numbers, which are rounded unless `exact=True` is passed. They never show an item, a count of users or a user's name.
+Messages contain the problem, the requirement and the next step. Messages show parameters, column names, file names and
+row numbers, which are rounded unless `exact=True` is passed. Messages never show an item, a count of users or a user's
+name.
 """
 
 import re

@@ -139,7 +139,7 @@ def _whole_numbers(app: App, commands: Any, arguments: Any) -> None:
 
 
 def _nothing_missing(app: App, commands: Any, arguments: Any) -> None:
-    """Raise an error that lists all missing arguments of a release, because the parser would name only one of them."""
+    """Raise an error that lists all missing arguments of a release, because the parser would name only one argument."""
     found = {each.name: [token.value for token in each.tokens] for each in arguments}
     if commands[0] == "plan" or not {"--user", "--epsilon"} <= {*found}:
         return

@@ -46,7 +46,7 @@ def demo(
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
-    """Release phrases from Python's standard library, and complete some of them.
+    """Release phrases from Python's standard library, and complete some phrases.
 
     The text consists of docstrings and comments. Each module counts as one user.
     """

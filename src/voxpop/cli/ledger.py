@@ -35,8 +35,8 @@ def init(
 ) -> None:
     """Create a data set with one budget for all its releases, and create the file if it does not exist.
 
-    The command fails if the data set already exists. It also fails if the file existed before and is now missing. In
-    this case, restore the newest copy of the file.
+    The command fails if the data set already exists. The command also fails if the file existed before and is now
+    missing. In this case, restore the newest copy of the file.
 
     Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`
     """

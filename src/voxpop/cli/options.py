@@ -50,7 +50,7 @@ class TableArguments:
         quote: The quote character of CSV cells, or "none" if quotes are plain characters.
         escape: Pass a backslash if backslashes precede quotes within quoted CSV cells, as in files written by Spark and
             MySQL.
-        sql: Query that selects the columns, instead of files. It runs on --database.
+        sql: Query that selects the columns, instead of files. The query runs on --database.
         database: Address for --sql, such as postgresql://host/name, sqlite:///file.db or duckdb:///file.duckdb. The
             default is the environment variable VOXPOP_DATABASE.
     """
@@ -77,7 +77,8 @@ class TableArguments:
         """Return the paths or the query as the source for `voxpop.read`.
 
         Raises:
-            InputError: No source is given, both sources are given, or a path is a query or the address of a database.
+            InputError: Neither files nor a query are given, both are given, or a path is a query or the address of a
+                database.
         """
         if self.sql is None:
             for path in paths or []:
@@ -198,7 +199,7 @@ class RunArguments:
 
     Attributes:
         engine: "local" to run on this machine, or "spark".
-        master: Address of Spark, such as local[*], spark://host:7077, yarn, k8s://... or sc://host:15002.
+        master: Address of the Spark master, such as local[*], spark://host:7077, yarn, k8s://... or sc://host:15002.
         partitions: Number of partitions of users on Spark. The default is the number of concurrent tasks.
         memory: Memory limit, such as 2GiB. Data that does not fit is written to work files.
         work_folder: Folder for work files. The default is TMPDIR.

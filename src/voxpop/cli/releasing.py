@@ -1,4 +1,4 @@
-"""The steps that all releasing commands share. They are ordered so that an invalid call spends no budget.
+"""The steps that all releasing commands share. The steps are ordered so that an invalid call spends no budget.
 
 Results are printed as text for people or as JSON for machines. Both forms depend only on the results.
 """
@@ -202,7 +202,7 @@ def account_of(charge: ChargeArguments, *, reported: bool) -> "LedgerAccount | N
     """Return the account of a call, or None without a ledger.
 
     Raises:
-        InputError: If only one of ledger and data set is given, or both are given with a seed.
+        InputError: If a ledger is given without a data set or vice versa, or both are given with a seed.
     """
     if charge.ledger is None and charge.run_id is not None:
         raise InputError("--run-id names an entry of a ledger. Add --ledger FILE and --dataset NAME.")

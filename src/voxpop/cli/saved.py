@@ -477,7 +477,7 @@ def _counted(counts: Any, first: int) -> dict[str, Any]:
 def _print_added(
     addition: Any, folder: Path | None, content: dict[str, Any], lines: list[str], *, as_json: bool
 ) -> None:
-    """Print counts or a ranking as text or as one JSON object, with the guarantee of both releases together."""
+    """Print counts or a ranking as text or as one JSON object, with the total guarantee including the release."""
     if as_json:
         releasing.print_json({**content, **releasing.shared_fields(addition, folder)})
         return

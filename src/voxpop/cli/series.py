@@ -203,7 +203,7 @@ def _say_total(series: "Series") -> None:
 def _ids(text: str) -> list[int | str]:
     """Return the ids that a text can represent.
 
-    They are the string itself and, if the string is the usual spelling of a whole number, this number.
+    The ids are the string itself and, if the string is the usual spelling of a whole number, this number.
     """
     whole = re.fullmatch("0|-?[1-9][0-9]{0,19}", text) and -(2**63) <= int(text) < 2**64
     return [text, int(text)] if whole else [text]

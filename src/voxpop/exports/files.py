@@ -69,9 +69,8 @@ def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
     """Return the columns of `to_arrow` with a header. Spaces separate the tokens of a gram.
 
     A profile has the columns `column` and `value` and, if there are counts, `users`, `low` and `high`. Joint values are
-    joined with bars. Spreadsheets run strings that begin like a formula, so such strings begin with an additional
-    apostrophe (see `guarded_cell`). Strings are quoted, so spreadsheets that also split at semicolons or tabs find the
-    same cells.
+    joined with bars. Spreadsheets run strings that begin like a formula, so these strings get a leading apostrophe (see
+    `guarded_cell`). Strings are quoted, so spreadsheets that also split at semicolons or tabs find the same cells.
     """
     table = result.to_arrow()
     if isinstance(result, Profile):
@@ -103,9 +102,9 @@ def guarded_cell(cell: str) -> str:
 
     A string that begins with `=`, `+`, `-`, `@`, their full-width forms, a tab or a line break gets a leading
     apostrophe, even if spaces, quotes or invisible characters precede the sign. In many countries, spreadsheets split
-    rows at semicolons, and some split at tabs. Therefore a sign after one of these or after a line break gets an
-    apostrophe too. A string that already looks like a result of this rule gets another apostrophe, so that `unguarded`
-    returns the original string.
+    rows at semicolons, and some split at tabs. Therefore a sign after a semicolon, tab or line break gets an apostrophe
+    too. A string that already looks like a result of this rule gets another apostrophe, so that `unguarded` returns the
+    original string.
 
     Example:
         >>> guarded_cell("=1+1"), guarded_cell("'=1+1"), guarded_cell("'tis"), guarded_cell("a;=1+1")
@@ -257,7 +256,7 @@ def write(
 
     Args:
         result: A release. The tables "csv", "arrow", "parquet" and "sql" also accept the counts or the ranking of a
-            release, and the first three of them also accept a profile, for example for a seed of dbt. The formats
+            release, and "csv", "arrow" and "parquet" also accept a profile, for example for a seed of dbt. The formats
             "frequencies", "bpe", "wordpiece" and "unigram" need the counts of a release. The formats "registry" and
             "checklist" accept any result.
         path: The file.

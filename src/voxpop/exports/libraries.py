@@ -1,4 +1,4 @@
-"""Objects of scikit-learn, spaCy and Hugging Face that count or find released grams.
+"""scikit-learn, spaCy and Hugging Face objects that count or find released grams.
 
 Each function needs the corresponding library. The tokens of a Hugging Face tokenizer are released words, or subwords
 that are trained on noisy counts. The training text for subwords is public, because it contains each released word about
@@ -186,8 +186,8 @@ def to_subword_tokenizer(
 ) -> "Tokenizer":
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
-    The tokenizer depends only on these, so it has the guarantee `counts.total` and costs no budget. It normalizes
-    texts to NFC and lower case if the tokenizer of the release did so.
+    The tokenizer depends only on words and counts, so it has the guarantee `counts.total` and costs no budget. It
+    normalizes texts to NFC and lower case if the tokenizer of the release did so.
 
     Args:
         counts: The counts of a release of words.

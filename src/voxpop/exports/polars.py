@@ -1,4 +1,4 @@
-"""A namespace of polars tables, for example for `frame.voxpop.read(user=..., text=...)`.
+"""A namespace for polars tables, for example for `frame.voxpop.read(user=..., text=...)`.
 
 Importing this module registers the namespace.
 """
@@ -17,7 +17,7 @@ from voxpop.release.release import Release
 @pl.api.register_dataframe_namespace("voxpop")
 @final
 class Voxpop:
-    """The functions of voxpop that take a table, as methods of a polars DataFrame or LazyFrame.
+    """The voxpop functions that accept a table, as methods of a polars DataFrame or LazyFrame.
 
     Example:
         >>> import polars as pl

@@ -73,7 +73,7 @@ def markdown(text: str) -> str:
 
 
 def _facts(result: "Result") -> dict[str, str]:
-    """Return the texts of both documents."""
+    """Return the texts of the record and the checklist."""
     total, about, plan = result.total, result.metadata, result.plan.to_dict()
     guarantee = total.adaptive
     if not guarantee.private:

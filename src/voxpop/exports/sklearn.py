@@ -25,7 +25,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Count, in documents, the words and phrases that many users share.
 
     `fit` releases the vocabulary with user-level differential privacy. The counts that `transform` returns have no
-    guarantee. They are as sensitive as the documents, and so is a model that is trained on them.
+    guarantee. The counts are as sensitive as the documents, and so is a model that is trained on the counts.
 
     Args:
         epsilon: The epsilon of the release.
@@ -33,7 +33,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_length: The maximum number of tokens per phrase.
         tokenizer: The tokenizer of `voxpop.read`.
         min_users: The number of users below which a word is released with a probability of at most 1e-6. By default,
-            there is no such number. It requires a `max_length` of 1.
+            there is no such number. This option requires a `max_length` of 1.
         ledger: The account to charge for every fit, as returned by `voxpop.Ledger`.
         seed: A seed that makes the release reproducible and NOT private, for tests.
 

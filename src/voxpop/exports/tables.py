@@ -37,8 +37,8 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
     Args:
         release: A release of items or grams.
         table: A polars table (also lazy), a pandas or pyarrow table, or a Spark DataFrame, which Spark joins.
-        columns: The columns of the keys. The default is the columns of the release. For words, name a column of
-            strings. For grams, name a column of lists.
+        columns: The key columns. The default is the columns of the release. For words, name a column of strings. For
+            grams, name a column of lists.
 
     Returns:
         A table of the same kind, with its rows in the same order.
@@ -69,7 +69,7 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
     Args:
         release: A release of items.
         table: A table, as for `filter`.
-        columns: The columns of the keys, as for `filter`, without lists.
+        columns: The key columns, as for `filter`, but not columns of lists.
         other: The common key, of the type of the columns. "other" fits columns of strings, and None fits all types. A
             tuple contains one value for each column. Rows with a null key get the common key too.
 
@@ -267,7 +267,7 @@ def _polars_mask(release: Release, table: Any, names: list[str]) -> Any:
 
     def released(keys: pl.Series) -> pl.Series:
         columns = [keys.struct.field(name).to_arrow() for name in names]
-        # A lazy table has no rows, so the type cannot be determined from them.
+        # A lazy table has no rows from which the type could be determined.
         return pl.Series(values=released_rows(release, columns, names) if len(keys) else [], dtype=pl.Boolean)
 
     return pl.struct(names).map_batches(released, return_dtype=pl.Boolean)

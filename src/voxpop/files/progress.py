@@ -1,8 +1,8 @@
 """Progress of long stages, and the events of a command.
 
 Progress is shown as a bar (by rich) on a terminal, as a line in a notebook, and elsewhere as text lines if requested.
-It is for the operator and is never part of a release. However, saved notebooks contain the progress, so counts are
-rounded.
+Progress is for the operator and is never part of a release. However, saved notebooks contain the progress, so counts
+are rounded.
 
 An `EventLog` contains the steps of a command, for its log and its exit code.
 """
@@ -142,7 +142,7 @@ def _in_notebook() -> bool:
 
 
 class EventLog:
-    """The events of one command, such as "charged", "read" and "saved". Events contain no data and no numbers of rows.
+    """The events of one command, such as "charged", "read" and "saved". Events contain neither data nor row counts.
 
     Attributes:
         facts: The facts of each event, by event name.

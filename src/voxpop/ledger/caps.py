@@ -80,7 +80,7 @@ class Corner:
 
     @property
     def caps(self) -> dict[str, Fraction]:
-        """The caps by their names."""
+        """The caps by name."""
         return {"epsilon": self.epsilon, "trade": self.trade, "square": self.square}
 
 
@@ -223,7 +223,10 @@ def _chances(guarantees: Sequence[Guarantee]) -> Fraction:
 
 
 def _trade(guarantee: Guarantee) -> Fraction:
-    """Return the delta of the Gaussian noise of a release at its epsilon. It is at most the delta of the release."""
+    """Return the delta of the Gaussian noise of a release at its epsilon.
+
+    This delta is at most the delta of the release.
+    """
     if guarantee.spend is None:
         return Fraction(0)
     noise = _gaussian_delta(guarantee.epsilon, guarantee.spend.mu) + walk_slack(guarantee.epsilon, MOST_PASSES)

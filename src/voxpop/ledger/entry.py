@@ -37,7 +37,7 @@ class Entry:
         release: The identifier of the finished release, or the digest of the files of a saved model, as `voxpop verify`
             prints it.
         kept: The folder with the result until it is saved, or "".
-        times: The number of identical releases that the entry pays for. It is more than one only for a reserve.
+        times: The number of identical releases that the entry pays for. The number is above 1 only for a reserve.
         reserve: The number of the reserve that paid for this release, or 0 if the entry itself was charged.
         budget: The budget of the data set.
         ledger: The random name of the account, which does not depend on the location of the file.

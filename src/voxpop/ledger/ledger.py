@@ -102,7 +102,8 @@ class LedgerAccount:
     def charge(self, guarantee: Guarantee, mechanism: str, label: str = "") -> Entry:
         """Charge a release before it reads the data.
 
-        Releases of voxpop charge their `ledger` themselves. Call this method for releases of other software.
+        Releases by voxpop charge the account that is passed as `ledger`. Call this method for releases of other
+        software.
 
         Args:
             guarantee: The guarantee of the release.
@@ -250,7 +251,8 @@ class LedgerAccount:
     def spent(self) -> Total | None:
         """The total of all entries (None for an empty account).
 
-        It contains the budget, and the composition of all entries, which is valid if all budgets were fixed in advance.
+        The total contains the budget, and the composition of all entries, which is valid if all budgets were fixed in
+        advance.
         """
         entries = self.entries
         return total_of([(each, entries[0].admission) for each in paid_by(entries)]) if entries else None
@@ -292,7 +294,7 @@ class LedgerAccount:
         """Yield the epsilons of releases that a reserve pays for."""
         for each in entries:
             if each.guarantee.delta == delta and remaining_of(entries, each):
-                with suppress(BudgetError):  # No plan of this mechanism has such a budget.
+                with suppress(BudgetError):  # No plan of this mechanism has this budget.
                     plan = mechanism.plan(Budget(each.guarantee.epsilon, delta))
                     if each.mechanism == plan.to_dict()["mechanism"] and pays(each, plan.guarantee):
                         yield each.guarantee.epsilon
@@ -423,7 +425,7 @@ class Ledger:
         Args:
             name: The name of the data set. Leading, trailing and repeated white space, case and the Unicode normal form
                 make no difference.
-            budget: The budget of all releases together. It cannot be changed later.
+            budget: The budget of all releases together. The budget cannot be changed later.
             create: Whether to create the data set, and the file if it does not exist. Use this option once, because
                 creation fails if the data set already exists. By default, a missing file or data set raises an error,
                 so a wrong folder or a misspelled name does not create a new budget.

@@ -1,4 +1,4 @@
-"""The file of a ledger, an SQLite database. It is changed in transactions and checked each time it is read.
+"""The file of a ledger, an SQLite database. The file is changed in transactions and checked each time it is read.
 
 SQLite writes in place, so the file keeps its owner, group and mode, and a team can share it. If a transaction is
 interrupted, for example by kill -9 or a power cut, the next process that opens the file undoes this transaction.

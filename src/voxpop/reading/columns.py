@@ -26,7 +26,7 @@ NO_MEMORY = 'no memory was left for the table. Set a limit, such as vp.ReadOptio
 
 
 def quieten(error: BaseException) -> None:
-    """Remove data and causes from an exception, because a log of a later error may contain them."""
+    """Remove data and causes from an exception, because a later error may be logged together with this exception."""
     if isinstance(error, UnicodeDecodeError):
         error.object = b""
     if isinstance(error, UnicodeEncodeError):
@@ -67,8 +67,8 @@ def enclosed(work: Callable[[], _Thing]) -> _Thing:
     """Return the result of `work`, which converts a source to a corpus.
 
     No exception of a library is raised, not even as the cause or context of another exception. At this point, each
-    failure of the source is already a SourceError (`withheld`). Any other exception is a bug of voxpop. It is reported
-    with its frames, but without its text.
+    failure of the source is already a SourceError (`withheld`). Any other exception is a bug in voxpop. The bug is
+    reported with its frames, but without its text.
 
     Raises:
         VoxpopError: If the work fails.
@@ -92,7 +92,10 @@ def enclosed(work: Callable[[], _Thing]) -> _Thing:
 
 
 class _Withheld(Exception):  # noqa: N818
-    """A replacement for an exception of a library. It has the same name and frames, but neither text nor attributes."""
+    """A replacement for an exception of a library.
+
+    The replacement has the same name and frames, but neither text nor attributes.
+    """
 
 
 Batches = Iterator[tuple[str, pa.RecordBatch]]

@@ -102,7 +102,7 @@ def sql_batches(source: SQL, request: Request) -> Batches:
 
 
 def columns_of_query(source: SQL) -> dict[str, pa.DataType]:
-    """Return the declared types of the columns of a query. The database computes no rows for this purpose."""
+    """Return the declared types of the columns of a query. The database computes no rows to determine the types."""
     with _cursor(source, f"select * from (\n{source.query.strip().rstrip(';')}\n) as columns_only limit 0") as cursor:
         reader = _arrow_reader(cursor, 1)
         if reader is None:
@@ -124,7 +124,7 @@ def _cursor(source: SQL, query: str) -> Iterator[Any]:
 
 
 def is_cursor(source: Any) -> bool:
-    """Return whether an object is a cursor of Python's DB-API, or a connection or relation of DuckDB."""
+    """Return whether an object is a DB-API cursor, or a DuckDB connection or relation."""
     return is_duckdb(source) or (hasattr(source, "fetchmany") and hasattr(source, "description"))
 
 
@@ -156,8 +156,8 @@ def _with_plain_types(reader: Any, request: Request) -> Any:
     """Return a reader that converts numbers of any precision to strings, as drivers without types do.
 
     Raises:
-        ColumnError: If a requested column has any other type that Arrow only wraps. The message contains the required
-            cast.
+        ColumnError: If a requested column has any other type that Arrow wraps without converting it. The message
+            contains the required cast.
     """
     schema, wanted = reader.schema, [name for name in request.names if reader.schema.get_field_index(name) >= 0]
     for name in wanted:

@@ -68,7 +68,7 @@ def xes_batches(blocks: Iterable[bytes], columns: list[Column], where: str, rows
 
     Raises:
         SourceError: If the file is not one complete XES log. The message quotes no data.
-        ColumnError: If no event has one of the attributes.
+        ColumnError: If an attribute occurs in no event.
     """
     log, done = _Log({each.name for each in columns}), 0
     parser = expat.ParserCreate()

@@ -122,7 +122,7 @@ def _parsed(texts: pa.Array, where: str, name: str, first: int, kind: str | None
     """Return spellings of times as integers or as timestamps.
 
     Raises:
-        SourceError: If a row has a different kind. The message contains the row number but not the value.
+        SourceError: If a row has a different kind of time. The message contains the row number but not the value.
     """
     row = 0
     if kind is not None:
@@ -230,8 +230,8 @@ class Events:
             column: The name of the content column.
 
         Yields:
-            The source of each batch, the number of earlier sequences, and the batch. It has two columns, the user and
-            one of the user's sequences. A user's sequences are adjacent.
+            The source of each batch, the number of earlier sequences, and the batch. Each batch has two columns, the
+            user and one of the user's sequences. A user's sequences are adjacent.
         """
         store, done = _Parts(self.limit), 0
         for batch in self._checked(batches, user, column):
@@ -267,8 +267,8 @@ class Events:
         codes, _, _ = encode_users([numbered_users(chunk) for chunk in owners.chunks])
         symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
-        # For each code, the rank of its symbol among all symbols in the order of their bytes. It orders events of the
-        # same time.
+        # For each code, the rank of its symbol among all symbols in the order of their bytes. This rank orders events
+        # of the same time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
         times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
         # Sort by user, then time, then symbol, so that the order of rows has no influence.

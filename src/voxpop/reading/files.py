@@ -443,7 +443,7 @@ def _open(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _explained(path: Path, what: str, above: int = 0) -> Iterator[None]:
-    """Convert an error of a reader into an error of voxpop with a location and without data."""
+    """Convert a reader's error into a voxpop error with a location and without data."""
     try:
         yield
     except (SourceError, MemoryError):

@@ -91,7 +91,7 @@ def check_no_log(folders: Iterable[Path]) -> None:
     Files that the log does not list contain removed rows, or rows that are not yet valid.
 
     Args:
-        folders: Folders with files of a source. The folders that contain them are checked too.
+        folders: Folders with files of a source. Their parent folders are checked too.
 
     Raises:
         SourceError: If one of the folders contains a Delta, Iceberg or Hudi table, or the output of a Spark stream.

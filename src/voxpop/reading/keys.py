@@ -117,10 +117,10 @@ def plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def kind_of_values(kind: pa.DataType) -> tuple[str, pa.DataType] | None:
-    """Return the family and the type of values, or of elements of lists. All tables of a source must share both.
+    """Return the family and the type of values, or of elements of lists.
 
-    The result does not depend on how values are stored. Null declares no type (None), a dictionary has the type of its
-    values, and all strings have one type.
+    All tables of a source must have the same family and type. The result does not depend on how values are stored. Null
+    declares no type (None), a dictionary has the type of its values, and all strings have one type.
     """
     kind = value_type(kind.value_type if is_list(kind) else kind)
     return None if pa.types.is_null(kind) else (str(family(kind)), plain_type(kind))
@@ -169,7 +169,7 @@ def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return the values of a type from the strings of `spelled`.
 
     Raises:
-        ValueError: If the strings are not values of this type. Errors of pyarrow are ValueErrors too.
+        ValueError: If the strings are not values of this type. pyarrow's own errors are ValueErrors too.
     """
     name = family(kind)
     if name == "times of day":
@@ -226,7 +226,8 @@ def _spell_moments(moments: pa.Array, column: str) -> pa.Array:
     margin = 0 if kind.tz is None else 1
     first, end = (FIRST_DAY + margin) * per_day, (LAST_DAY + 1 - margin) * per_day
     if kind.unit == "ns":
-        # Exclude the first and the last day that 64 bits can represent, because conversions of times on them overflow.
+        # Exclude the first and the last day that 64 bits can represent, because conversions of times on these days
+        # overflow.
         first, end = -(2**63) + 2 * per_day, 2**63 - 2 * per_day
     _check_range(ticks, first, end, column, YEARS if kind.unit != "ns" else "times near the ends of nanoseconds")
     texts = _without_zeros(ticks.cast(pa.timestamp(kind.unit)).cast(pa.large_string()))
@@ -435,7 +436,7 @@ class Keys:
 def _python_values(values: pa.Array) -> list[Any]:
     """Return Python values.
 
-    Times finer than microseconds become values of pandas, or of numpy if pandas is not installed.
+    Times finer than microseconds become pandas values, or numpy values if pandas is not installed.
     """
     try:
         return list(values.to_pylist())

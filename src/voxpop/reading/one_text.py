@@ -83,7 +83,7 @@ class Prompt(NamedTuple):
 
     Attributes:
         tokens: All tokens of the prompt.
-        open: Whether the last token may be the beginning of a longer one.
+        open: Whether the last token could be the beginning of a longer one.
     """
 
     tokens: list[str]
@@ -133,10 +133,10 @@ json.dump([found.group(0) for found in re.finditer(pattern, text) if found.group
 
 
 def _found(pattern: str, text: str) -> list[str]:
-    """Return the matches of a regular expression. A separate process finds them, and is stopped if it takes too long.
+    """Return the matches of a regular expression.
 
-    The expression is from a saved folder, which an attacker may have forged. For example, (a+)+$ takes years for a
-    short text.
+    A separate process finds the matches, and is stopped if it takes too long. The expression is from a saved folder,
+    which an attacker may have forged. For example, (a+)+$ takes years for a short text.
     """
     try:
         ran = subprocess.run(

@@ -35,7 +35,7 @@ class Shape:
         self.families = {name: str(family(kind)) for name, kind in self._declared.items() if name in request.users}
 
     def fit(self, where: str, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch with plain values of these types.
+        """Convert a batch to plain values of the source's types.
 
         Raises:
             ColumnError: If a column has the wrong type, or ids have a different type family.
@@ -77,7 +77,7 @@ def _plain(column: pa.Array) -> pa.Array:
         elements, sizes = flattened(column)
         found = _plain(elements)
         return column if found is elements else lists_of(found, sizes)
-    if pa.types.is_string_view(column.type):  # Few functions of Arrow accept this type.
+    if pa.types.is_string_view(column.type):  # Few Arrow functions accept this type.
         return column.cast(pa.large_string())
     if not pa.types.is_dictionary(column.type):
         return column
@@ -108,7 +108,7 @@ def unite(
 ) -> dict[str, pa.DataType]:
     """Return the columns of several files.
 
-    All files must have the same columns, so that one user's file cannot change them.
+    All files must have the same columns, so that one user's file cannot change the columns.
 
     Args:
         schemas: A name for messages and the columns of each file.

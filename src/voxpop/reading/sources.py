@@ -1,6 +1,6 @@
 """The registry of the inputs of `voxpop.read`.
 
-It contains functions to recognise and read them, and the origin of their types.
+The registry contains the functions that recognise and read each input, and the origin of its types.
 
 Add a new source to `SOURCES`. The table in `docs/guides/types.md`, the test `tests/doors/test_one_user.py` and the
 search for quoted data in `tests/faults/test_canaries.py` follow the registry, so they include every source.
@@ -147,7 +147,7 @@ def _with_folders(file: Path, root: Path, request: Request) -> Iterator[pa.Recor
 
 
 def opened_batches(source: Any, request: Request) -> Batches:
-    """Yield the rows of an open file or of standard input. Its first bytes determine the format.
+    """Yield the rows of an open file or of standard input. The first bytes of the file determine the format.
 
     The bytes are copied to a temporary file without a name, because readers of CSV and Parquet need several passes.
     """

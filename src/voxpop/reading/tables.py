@@ -228,7 +228,7 @@ def columns_batches(source: Mapping[Any, Any], request: Request) -> Batches:
 
 
 def array_of_column(values: Any, column: Column) -> Any:
-    """Return the values of a column with the type of its dtype, or convert them by the rule for Python objects."""
+    """Return the values of a column in the type that its dtype declares, or as Python objects are read."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f'the column "{column.name}" of a dictionary must be a list, got {type(values).__name__}.')
     package = type(values).__module__.partition(".")[0]
@@ -290,7 +290,7 @@ def _named(row: Any) -> Mapping[Any, Any] | None:
     """Return the values of a row by name, or None for a row without names."""
     if isinstance(row, Mapping):
         return row
-    if hasattr(row, "_asdict"):  # for named tuples, and rows of SQLAlchemy and pandas
+    if hasattr(row, "_asdict"):  # for named tuples, and for SQLAlchemy and pandas rows
         found: Mapping[Any, Any] = row._asdict()
         return found
     if is_dataclass(row):

@@ -1,7 +1,7 @@
 """CSV files of any common dialect, and JSON lines.
 
 For CSV, this module detects the delimiter, encoding and columns, and checks that quotes are closed. JSON lines contain
-one JSON object per line. They are read without inference of types (`voxpop.reading.types`).
+one JSON object per line. JSON lines are read without type inference (`voxpop.reading.types`).
 
 Numbers are spelled by the rule of `spelling_of`, so 7 and "7" are the same value. Integers of any length are exact.
 Other numbers are IEEE doubles, as in most JSON software.
@@ -186,7 +186,9 @@ class Header(NamedTuple):
 
 
 def delimiter_of(header: str, wanted: Sequence[str], usual: str, how: CSV | None = None) -> str:
-    """Return the separator between the columns. It is the usual separator unless only another one yields these columns.
+    """Return the separator between the columns.
+
+    The result is the usual separator, unless only another separator yields these columns.
 
     Args:
         header: The first row of the file, unchanged.
@@ -202,7 +204,7 @@ def delimiter_of(header: str, wanted: Sequence[str], usual: str, how: CSV | None
 
 
 def whole_rows(blocks: Iterator[bytes], header: Header, where: str) -> Iterator[tuple[bytes, int]]:
-    """Split a file in UTF-8 at the ends of rows, because readers need whole rows, and check that quotes are closed.
+    """Split a UTF-8 file at the ends of rows, because readers need whole rows, and check that quotes are closed.
 
     Args:
         blocks: The blocks of the file, which may end anywhere.
@@ -302,7 +304,7 @@ def json_lines(blocks: Iterator[bytes], columns: Sequence[Column], where: str) -
 
     Args:
         blocks: The bytes of the file, in order.
-        columns: The columns to read. A line without one of them has a missing value.
+        columns: The columns to read. A line without one of these columns has a missing value.
         where: The file, for messages.
 
     Raises:
@@ -360,7 +362,7 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
     """Return the columns as polars decodes them, or None for data that polars cannot decode.
 
     polars may decode some rows differently from the rule for single values, so these rows are decoded one by one.
-    Whether a row is decoded in this way depends only on the row.
+    Whether a row is decoded separately depends only on the row.
     """
     found, names = None, [each.name for each in columns]
     for lists in sorted({False, any(each.lists is None for each in columns)}):

@@ -165,8 +165,9 @@ def split_sentences(texts: pa.Array) -> tuple[pa.Array, Int64s]:
 # Python's parser converts HTML to the text that readers see.
 #
 # The conversion removes tags with their attributes, comments, declarations, and the contents of `script`, `style` and
-# `template`. Entities become their characters. Tags within a line (`<b>`, `<a>`, `<span>`, ...) do not separate words.
-# All other tags end the line, so that neither words nor sentences extend from one paragraph or cell into the next.
+# `template`. Entities become the characters that they stand for. Tags within a line (`<b>`, `<a>`, `<span>`, ...) do
+# not separate words. All other tags end the line, so that neither words nor sentences extend from one paragraph or cell
+# into the next.
 
 WITHIN_LINES: Final = frozenset(
     re.findall(

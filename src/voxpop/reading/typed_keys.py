@@ -1,8 +1,8 @@
 """Conversion of rows to typed keys. Each value of a column, word of a text and joint value becomes one token.
 
-A key belongs to a set, which is a column or several columns jointly. The token of a key consists of the number of the
-set and the spelled values, separated by bars, like composite items (`voxpop.reading.keys`). Bars and backslashes
-in values are escaped, and all keys of a set have the same number of values, so no two keys have the same token. Tokens
+A key belongs to a set, which is a column or a combination of columns. The token of a key consists of the number of the
+set and the spelled values, separated by bars, like composite items (`voxpop.reading.keys`). Bars and backslashes in
+values are escaped, and all keys of a set have the same number of values, so no two keys have the same token. Tokens
 need no names and types of columns, because sets are numbered in the order of the public schema.
 """
 
@@ -46,7 +46,7 @@ class TypedKeys:
     Attributes:
         columns: The names and types of the columns. Texts have the type string.
         texts: The names of the text columns, which have their words as keys.
-        joint: The combinations of names of columns that are also released jointly.
+        joint: The combinations of column names that are also released jointly.
         alone: Whether only the combinations are keys. In this case, a combination may consist of one column.
 
     Raises:

@@ -3,9 +3,9 @@
 The schema of a table is public. A schema inferred from values would reveal whether one user's rows are present, and
 could change the spelling or order of other users' rows. Only this module implements the rule:
 
-* A source with declared types (Parquet, Arrow, databases with typed columns, dtypes of pandas and polars) keeps them.
-* All other sources (CSV, JSON lines, Python objects, cursors of Python's DB-API, object columns of pandas) are read as
-  strings. `spelling_of` converts a value to a string, and its result depends only on this value.
+* A source with declared types (Parquet, Arrow, databases with typed columns, pandas and polars dtypes) keeps its types.
+* All other sources (CSV, JSON lines, Python objects, DB-API cursors, pandas object columns) are read as strings.
+  `spelling_of` converts a value to a string, and its result depends only on this value.
 * `types=` declares further types. A value that does not fit raises an error that contains the row number but never
   the value.
 

@@ -61,10 +61,10 @@ def encode_users(pieces: list[pa.DictionaryArray]) -> Users:
 
 
 def key_of(user: Any) -> int:
-    """Return the key of the user with this id, a Python value. A tuple contains the values of several columns.
+    """Return the key of the user with this id, which is a Python value. A tuple contains the values of several columns.
 
     Raises:
-        InputError: If no user column can contain such a value.
+        InputError: If no user column can contain this value.
     """
     if isinstance(user, Integral) and not isinstance(user, bool):
         if -(2**63) <= int(user) < 2**64:
@@ -140,7 +140,7 @@ class Spellings:
         if self._plain is None or pa.types.is_integer(users.type):
             return
         plain = pc.utf8_trim_whitespace(pc.utf8_lower(users))
-        if pc.any(pc.match_substring(plain, "|")).as_py():  # ids of several columns
+        if pc.any(pc.match_substring(plain, "|")).as_py():  # ids that join several columns
             plain = pc.replace_substring_regex(plain, BESIDE_BARS, "|")
         # Sorting is ten times as fast as numpy's set operations, which use hashes.
         found = np.sort(np.concatenate([self._plain, hash_strings(*text_buffers(plain))]))

@@ -81,7 +81,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The columns to read, their use, and how to read them, for every source and engine.
+    """The columns to read and the options for reading them, for every source and engine.
 
     Attributes:
         users: The columns that together identify the user of a row.
@@ -95,7 +95,7 @@ class Request:
         typed: The sets of typed keys that rows are converted to, if the contents are typed keys.
         options: The options of the call.
         csv: The dialect of CSV files.
-        absent: The columns that a file does not contain, because names of folders contain their values.
+        absent: The columns that a file does not contain, because the values are in folder names.
 
     Raises:
         InputError: If these arguments are incompatible.
@@ -147,11 +147,11 @@ class Request:
         """Return the columns that a call of `voxpop.read` names.
 
         Args:
-            user: One column or several.
+            user: One or several user columns.
             text: The text column. Exactly one of text, tokens, items and sequence must be given (see
                 `voxpop.read`).
             tokens: The column of lists of tokens.
-            items: One column or several.
+            items: One or several item columns.
             sequence: One column.
             types: The declared types by column.
             more: Further fields of this class.

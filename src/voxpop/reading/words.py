@@ -1,4 +1,7 @@
-"""Words of texts as ids. Each thread collects distinct words, and their lists become one sorted vocabulary."""
+"""Conversion of the words of texts to ids.
+
+Each thread collects distinct words, and their lists become one sorted vocabulary.
+"""
 
 import unicodedata
 from dataclasses import dataclass, field
@@ -14,7 +17,8 @@ from voxpop.kernels.words import ADDRESS, BUILT, DONE, IGNORED, MISSING_PAGE, SL
 from voxpop.reading.arrow import array_of, check_width, int64_array, numbers_of, string_array, text_buffers
 from voxpop.reading.segmenting import APOSTROPHES, IN_ADDRESS, is_ignored, kind_of_character, words
 
-# The class of each Unicode code point in the word tokenizer. It is computed in pages of 256 when first needed.
+# The class of each Unicode code point in the word tokenizer. The table is computed in pages of 256 code points when
+# first needed.
 
 PAGE = 256
 HANGUL_VOWELS_AND_TAILS = range(0x1160, 0x1200)

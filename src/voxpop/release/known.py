@@ -196,7 +196,7 @@ class KnownItems:
         if kind == "text" and (reading in TOKENIZER_NAMES or reading.startswith(REGEX)):
             items = self._tokens.get(reading)
             if items is None:
-                # Only the fingerprint needs an order.
+                # The items are not sorted here, because only the fingerprint needs an order.
                 found = list(in_order(single_tokens(reading), _in_parts(self.items)))
                 items = pc.unique(joined(pa.chunked_array(found)))
             if self.size <= _MOST_KEPT:
@@ -355,7 +355,7 @@ def _list_file(path: Path) -> Any:
 
 
 def _list_lines(path: Path) -> pa.ChunkedArray:
-    """Return the lines of a file without creating Python strings for all of them at once."""
+    """Return the lines of a file without creating Python strings for all lines at once."""
     return pa.chunked_array([string_array(part) for part in lines_of(path, _LIST_PART)], pa.large_string())
 
 

@@ -146,7 +146,10 @@ class Profile(Result):
 
     @cached_property
     def columns(self) -> dict[str, Release]:
-        """The values of each column as a release with the type of the column. For a text, these are its words."""
+        """The values of each column as a release with the type of the column.
+
+        The values of a text column are its words.
+        """
         return {names[0]: self._release(number) for number, names in enumerate(self.keys.sets) if len(names) == 1}
 
     @cached_property
@@ -196,7 +199,8 @@ class Profile(Result):
             most: The maximum number of bars.
 
         Raises:
-            InputError: There are no such counts, the path has an unknown suffix, or matplotlib is not installed.
+            InputError: The profile has no counts of these columns, the path has an unknown suffix, or matplotlib is not
+                installed.
         """
         table = self.counts(*names)
         numbers = (table[each].to_pylist() for each in table.column_names[-3:])

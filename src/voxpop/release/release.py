@@ -52,7 +52,7 @@ KNOWN_KEY = "known"
 @final
 @dataclass(frozen=True, repr=False, eq=False)
 class Release(Result):
-    """A released set of items or grams. It contains neither counts nor an order by frequency.
+    """A released set of items or grams. A release contains neither counts nor an order by frequency.
 
     A gram is a tuple of tokens, and an item is a gram of length 1. Rows are in canonical order, which is by length and
     then by bytes, so the order depends only on the set.
@@ -160,16 +160,16 @@ class Release(Result):
     def complete(self, prompt: str | Sequence[str], first: int = 10) -> list["Completion"]:
         """Return the tokens that follow the longest released context of a prompt, then those of shorter contexts.
 
-        The context is the longest suffix of the prompt that a released gram extends. It contains at least the last
-        token. Within a context, tokens are in descending order of the number of released grams that begin with the
+        The context is the longest suffix of the prompt that a released gram extends. The context contains at least the
+        last token. Within a context, tokens are in descending order of the number of released grams that begin with the
         context and the token. Ties are in the order of the shorter context, then in the order of their bytes.
         Completions depend only on the set, not on frequencies.
 
         Args:
             prompt: A text, which is tokenized like the texts of the release if their tokenizer is known, or a list of
-                tokens. The last word of a text may be unfinished. It is completed if it was not released, if no
-                released gram contains it after the preceding word, or if no token follows it. For an empty prompt, the
-                continuations are the first tokens of grams.
+                tokens. The last word of a text may be unfinished. An unfinished word is completed if it was not
+                released, if no released gram contains it after the preceding word, or if no token follows it. For an
+                empty prompt, the continuations are the first tokens of grams.
             first: The maximum number of continuations.
 
         Returns:
@@ -286,8 +286,9 @@ class Release(Result):
     ) -> "Counts":
         """Count the users of each released gram, with noise and a separate budget.
 
-        The counts concern the same users as the release, so the budgets of both add up. `counts.total` is the sum. With
-        a public list, each item of the list has a noisy count too, even if no user has it.
+        The counts concern the same users as the release, so the budgets of the counts and the release add up.
+        `counts.total` is the sum. With a public list, each item of the list has a noisy count too, even if no user has
+        it.
 
         Args:
             data: The data set, read as for the release.

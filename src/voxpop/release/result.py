@@ -34,7 +34,7 @@ REPORT_HEIGHT, TABLE_HEIGHT = 720, 440
 
 
 class Plan(Protocol):
-    """The plan of a result. It has public numbers and a text."""
+    """The plan of a result. A plan has public numbers and a text."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public numbers for JSON."""
@@ -107,7 +107,9 @@ NO_METADATA = Metadata()
 @final
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The report or the charts of a result, as one HTML page for browsers and notebooks. It makes no network requests.
+    """The report or the charts of a result, as one HTML page for browsers and notebooks.
+
+    The page makes no network requests.
 
     Attributes:
         html: The page.
@@ -158,7 +160,7 @@ class Result(Sized, Iterable[Any], ABC):
     """The base class of `Release`, `Counts`, `Top`, `SequenceModel` and `Profile`. All parts of a result are public.
 
     A subclass defines `to_arrow`, the number of rows, iteration over the rows, `_write` and `_page`. All other methods
-    use these methods.
+    depend on these members.
 
     Attributes:
         plan: the plan of the result, which contains its public numbers.

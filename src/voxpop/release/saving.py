@@ -36,7 +36,7 @@ class ResultKind:
         what: The name of the kind.
         record: The JSON file with the plan, the guarantee and the checksums.
         tables: The other files to read.
-        made_by: The calls that write such a folder, for messages.
+        made_by: The calls that write a folder of this kind, for messages.
         loader: The function, as `module:name`, that returns the result from its record, its tables and its release.
         others: Further files that may be in the folder.
         base: The kind of the release, if the result is saved in the folder of its release.
@@ -58,7 +58,7 @@ class ResultKind:
         return f"voxpop {self.what}"
 
     def is_in(self, folder: str | PathLike[str]) -> bool:
-        """Return whether a folder contains such a result."""
+        """Return whether a folder contains a result of this kind."""
         return (folder_to_read(Path(folder)) / self.record).is_file()
 
     def load(self, folder: str | PathLike[str]) -> Any:
@@ -101,18 +101,18 @@ class ResultKind:
             ) from error
 
     def check_target(self, folder: str | PathLike[str], *, overwrite: bool = False) -> Path:
-        """Return the absolute path of a folder, after checking that such a result can be saved there.
+        """Return the absolute path of a folder, after checking that a result of this kind can be saved there.
 
         Call this method before any budget is spent, because a release that cannot be saved spends its budget
         nonetheless.
 
         Args:
             folder: A new or empty folder or, for counts and rankings, the folder of their release.
-            overwrite: Whether to replace such a result in the folder.
+            overwrite: Whether to replace a result of this kind in the folder.
 
         Raises:
-            ReleaseError: If the path is a file, or the folder contains such a result, contains other files or cannot be
-                written.
+            ReleaseError: If the path is a file, or the folder contains a result of this kind, contains other files or
+                cannot be written.
         """
         target, holder = Path(folder).resolve(), self.base or self
         if target.exists() and not target.is_dir():
@@ -172,7 +172,8 @@ class ResultKind:
 
         Args:
             files: The contents of the files, by name.
-            folder: The folder, as in `check_target`. Its counts and rankings remain if it contains the same result.
+            folder: The folder, as in `check_target`. If the folder contains the same result, its counts and rankings
+                remain.
             overwrite: Whether to replace a result, as in `check_target`.
 
         Raises:
@@ -217,7 +218,7 @@ class ResultKind:
         """Return the record of a result, and its tables by file name, even while another process replaces the folder.
 
         Raises:
-            ReleaseError: If the folder contains no such result, is damaged, or has a different version.
+            ReleaseError: If the folder contains no result of this kind, is damaged, or has a different version.
         """
         for _ in range(TRIES):
             source = folder_to_read(Path(folder))

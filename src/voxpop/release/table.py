@@ -132,7 +132,7 @@ def key_texts(items: Any, columns: int) -> Iterator[tuple[str, ...]]:
 
 
 def to_parquet(table: pa.Table, keys: Keys | None = None) -> bytes:
-    """Return the bytes of a Parquet file. They depend only on the contents of the table."""
+    """Return the bytes of a Parquet file. The bytes depend only on the contents of the table."""
     canonical = pa.Table.from_arrays([joined(column) for column in table.columns], schema=SCHEMA)
     return write_parquet(plain_table(canonical, keys))
 
@@ -141,7 +141,7 @@ def from_parquet(content: bytes, keys: Keys | None = None) -> pa.Table:
     """Return the table that `to_parquet` wrote. Items are read from their key columns.
 
     Raises:
-        ValueError: If the content is not such a table. pyarrow's own errors are also of this type.
+        ValueError: If the content is not a table of a release. pyarrow's own errors are also of this type.
     """
     whole = read_parquet(content).replace_schema_metadata(None)
     if keys is None:
@@ -320,9 +320,9 @@ class Completion:
         token: The next token.
         context: The preceding tokens that were looked up, for example the longest suffix of the prompt that a released
             gram extends.
-        phrases: number of released grams that begin with context and token. It counts grams, never users.
-        users: noisy number of users of context and token, or None without counts or if both together are not a released
-            gram.
+        phrases: number of released grams that begin with context and token. The number counts grams, never users.
+        users: noisy number of users of context and token, or None without counts or if the context followed by the
+            token is not a released gram.
     """
 
     token: str

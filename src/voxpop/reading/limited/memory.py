@@ -273,7 +273,7 @@ def release_unused() -> None:
 
 
 def _call_libc(name: str, *arguments: int) -> None:
-    """Call a function of glibc if the C library has this function."""
+    """Call a glibc function if the C library has it."""
     if os.name == "posix":
         function = getattr(ctypes.CDLL(None), name, None)
         if function is not None:

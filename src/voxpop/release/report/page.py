@@ -1,6 +1,7 @@
-"""Build the page from the template, style, scripts, words and grams. It is one file that makes no network requests.
+"""Build the page from the template, style, scripts, words and grams.
 
-The story of a report depends only on the public numbers of its plan.
+The page is one file that makes no network requests. The story of a report depends only on the public numbers of its
+plan.
 """
 
 import json
