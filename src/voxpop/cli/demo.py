@@ -83,7 +83,7 @@ def longest(release: "Release") -> list[str]:
 
 
 def beginnings(release: "Release") -> list[tuple[str, ...]]:
-    """Return the most frequent two-word beginnings of the released three-word phrases, most frequent first."""
+    """Return frequent two-word beginnings of the released three-word phrases, most frequent first."""
     begun: Counter[tuple[str, ...]] = Counter(gram[:2] for gram in release.each_gram() if len(gram) == 3)
     return sorted(begun, key=lambda pair: (-begun[pair], pair))[:PROMPTS]
 

@@ -207,7 +207,7 @@ def _quotes_nothing(error: BaseException) -> bool:
 
 
 def _frames(error: BaseException) -> list[str]:
-    """Return a traceback without the messages of libraries, which may quote values."""
+    """Return a traceback without library messages, which may quote values."""
     chain: list[BaseException] = []
     while error is not None and error not in chain:
         chain.append(error)

@@ -85,8 +85,8 @@ class Job:
         """Return the job as arguments of the command line, with environment variables substituted.
 
         Args:
-            names: The arguments of the command that receives the result, if it is another command. Arguments that it
-                does not have are omitted.
+            names: The arguments of the command that receives the result, if it is another command. Arguments that the
+                other command does not have are omitted.
 
         Raises:
             InputError: A key is unknown, or an environment variable is missing or not permitted.
@@ -221,7 +221,7 @@ def command_for(app: App) -> Callable[..., Any]:
         new: Annotated[bool, Parameter(help="Ask for the settings, and write a new job file.")] = False,
         json: given.Json = False,
     ) -> Any:
-        """Run a job file. It contains one command with its options, and can be reviewed and signed once.
+        """Run a job file. A job file contains one command with its options, and can be reviewed and signed once.
 
         Example: `voxpop run words.toml --dry-run`
         """

@@ -77,7 +77,7 @@ class TableArguments:
         """Return the paths or the query as the source for `voxpop.read`.
 
         Raises:
-            InputError: Neither files nor a query are given, both are given, or a path is a query or the address of a
+            InputError: Neither files nor a query is given, both are given, or a path is a query or the address of a
                 database.
         """
         if self.sql is None:
@@ -144,7 +144,8 @@ class ProfileArguments:
     """The columns of a profile.
 
     Attributes:
-        columns: Columns of the profile, separated by commas. By default they are chosen by name and declared type.
+        columns: Columns of the profile, separated by commas. By default the columns are chosen by name and declared
+            type.
         joint: Columns to also release jointly, separated by commas, or "pairs" for all pairs. Repeat the option.
             Without --columns and --text, only these keys and their counts are released.
         counts: Release noisy counts and cover. Without counts, more values are released.
@@ -203,9 +204,10 @@ class RunArguments:
         partitions: Number of partitions of users on Spark. The default is the number of concurrent tasks.
         memory: Memory limit, such as 2GiB. Data that does not fit is written to work files.
         work_folder: Folder for work files. The default is TMPDIR.
-        drop_missing_users: Skip rows without a user, and show the number of skipped rows. By default such a row is an
-            error.
-        exact: Show exact row numbers and counts in messages. By default they are rounded, because they are private.
+        drop_missing_users: Skip rows without a user, and show the number of skipped rows. By default a row without a
+            user is an error.
+        exact: Show exact row numbers and counts in messages. By default these numbers are rounded, because they are
+            private.
     """
 
     engine: Literal["local", "spark"] = "local"

@@ -63,7 +63,7 @@ def released_addition(
         reported: Whether the report names the data set. If so, the call may name a data set without a ledger.
 
     Returns:
-        The result. If the run has already finished, this is the saved result.
+        The result. If the run has already finished, the saved result is returned.
     """
     from voxpop.ledger.runs import LedgerRun, check_output, keep, publish
 
@@ -225,7 +225,7 @@ WIDTH = 96
 
 
 def say(*texts: Any) -> None:
-    """Print each text on a separate line, with escapes for control characters of terminals."""
+    """Print each text on a separate line, with escapes for terminal control characters."""
     print(*(shown(str(text)) for text in texts), sep="\n")
 
 

@@ -21,8 +21,8 @@ def check_path(path: str) -> None:
     """Raise an error if a file argument is a query or a database.
 
     Raises:
-        InputError: If it is a query or a database. The message names the correct options but not the address, which may
-            contain a password.
+        InputError: If the argument is a query or a database. The message names the correct options but not the address,
+            which may contain a password.
     """
     from voxpop.reading.databases import DATABASE, format_of
 

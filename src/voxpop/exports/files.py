@@ -43,7 +43,7 @@ def as_text(release: "Release", _: Any = None) -> bytes:
     """Return a text with one gram per line and spaces between tokens.
 
     Raises:
-        InputError: If a token contains a line break or another control character, or two grams give the same line.
+        InputError: If a token contains a line break or another control character, or two grams produce the same line.
     """
     lines = joined_grams(release, "a text file")
     if any(map(CONTROL.search, lines)):
@@ -66,7 +66,7 @@ def as_json(release: "Release", _: Any = None) -> bytes:
 
 
 def as_csv(result: "Release | Profile | Addition", _: Any = None) -> bytes:
-    """Return the columns of `to_arrow` with a header. Spaces separate the tokens of a gram.
+    """Return CSV with a header and the columns of `to_arrow`. Spaces separate the tokens of a gram.
 
     A profile has the columns `column` and `value` and, if there are counts, `users`, `low` and `high`. Joint values are
     joined with bars. Spreadsheets run strings that begin like a formula, so these strings get a leading apostrophe (see
@@ -152,7 +152,7 @@ def as_frequencies(counts: "Counts", _: Any = None) -> bytes:
     Spelling correctors such as SymSpell read this format. Numbers below 1 become 1.
 
     Raises:
-        InputError: If a token contains a line break or another control character, or two grams give the same line.
+        InputError: If a token contains a line break or another control character, or two grams produce the same line.
     """
     as_text(counts.rows)  # This checks the tokens.
     return "".join(f"{' '.join(gram)}\t{max(1, users)}\n" for gram, users in counts.each_gram()).encode()
@@ -256,11 +256,11 @@ def write(
 
     Args:
         result: A release. The tables "csv", "arrow", "parquet" and "sql" also accept the counts or the ranking of a
-            release, and "csv", "arrow" and "parquet" also accept a profile, for example for a seed of dbt. The formats
+            release, and "csv", "arrow" and "parquet" also accept a profile, for example for a dbt seed. The formats
             "frequencies", "bpe", "wordpiece" and "unigram" need the counts of a release. The formats "registry" and
             "checklist" accept any result.
         path: The file.
-        format: A name from the registry `EXPORTS`. By default the suffix of the file name determines it.
+        format: A name from the registry `EXPORTS`. By default the suffix of the file name determines the format.
         tokenizer: The tokenizer of texts, for "tokenizer".
         dialect: The dialect of "sql", as for `to_sql`.
         size: The maximum number of subwords, as for `to_subword_tokenizer`.

@@ -186,15 +186,15 @@ def to_subword_tokenizer(
 ) -> "Tokenizer":
     """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
 
-    The tokenizer depends only on words and counts, so it has the guarantee `counts.total` and costs no budget. It
-    normalizes texts to NFC and lower case if the tokenizer of the release did so.
+    The tokenizer depends only on words and counts, so it has the guarantee `counts.total` and costs no budget. The
+    tokenizer normalizes texts to NFC and lower case if the tokenizer of the release did so.
 
     Args:
         counts: The counts of a release of words.
         model: "bpe" (merges bytes and encodes every text without loss), "wordpiece" (as in BERT) or "unigram" (as in
             SentencePiece).
         size: The maximum number of subwords, which must be at least 512.
-        unknown: The token for letters that occur in no released word. The model "bpe" does not use it.
+        unknown: The token for letters that occur in no released word. The model "bpe" does not use this token.
 
     Raises:
         InputError: If the model is unknown, `unknown` is a released word, or the library is not installed.

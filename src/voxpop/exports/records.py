@@ -1,6 +1,6 @@
 """A record for a public registry, and a checklist for the person who signs a release.
 
-Both are generated from templates in this folder, the facts of a result and the operator's statements.
+Both documents are generated from templates in this folder, the facts of a result and the operator's statements.
 """
 
 import datetime

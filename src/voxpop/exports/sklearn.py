@@ -33,7 +33,7 @@ class PrivateVocabulary(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_length: The maximum number of tokens per phrase.
         tokenizer: The tokenizer of `voxpop.read`.
         min_users: The number of users below which a word is released with a probability of at most 1e-6. By default,
-            there is no such number. This option requires a `max_length` of 1.
+            there is no minimum. This option requires a `max_length` of 1.
         ledger: The account to charge for every fit, as returned by `voxpop.Ledger`.
         seed: A seed that makes the release reproducible and NOT private, for tests.
 

@@ -3,8 +3,8 @@
 Keys contain text that users wrote, and this text might attempt an injection. Therefore every statement is parsed again
 in its dialect before it is returned, and must contain the same keys and columns.
 
-A statement may become a model of dbt, which first renders it as a Jinja template. Rendering would run text between {{
-and }} as a program and would change line breaks. Therefore strings with such text are concatenated from parts. No
+A statement may become a dbt model, which first renders it as a Jinja template. Rendering would run text between {{ and
+}} as a program and would change line breaks. Therefore strings that Jinja would change are concatenated from parts. No
 statement contains the start of a Jinja expression, and rendering changes no statement.
 """
 
@@ -89,9 +89,9 @@ def to_sql(
     Args:
         release: A release of items, or its counts or ranking. The query for counts or a ranking also returns the column
             `users` or `place`.
-        dialect: "duckdb", "postgres", "bigquery", "snowflake", "sqlite", "spark" or another dialect of sqlglot.
+        dialect: "duckdb", "postgres", "bigquery", "snowflake", "sqlite", "spark" or another sqlglot dialect.
         form: "where" for the condition of a WHERE clause, or "select" for a query that returns the keys as a table, for
-            a join or a model of dbt.
+            a join or a dbt model.
         columns: The key columns, as in `filter`.
 
     Raises:

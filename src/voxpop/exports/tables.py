@@ -1,4 +1,4 @@
-"""Functions that keep the rows of a table with released keys, or put all other rows into one group.
+"""Functions that keep only the table rows with released keys, or put all other rows into one group.
 
 The result is of the same kind as the table (polars, pandas or pyarrow). Keys are compared in the spelling of
 `voxpop.reading.keys`, lists are compared as grams, and null is never released. For databases, `to_sql` writes a
@@ -36,7 +36,7 @@ def filter(release: Release, table: Any, columns: Columns = None) -> Any:
 
     Args:
         release: A release of items or grams.
-        table: A polars table (also lazy), a pandas or pyarrow table, or a Spark DataFrame, which Spark joins.
+        table: A polars table (possibly lazy), a pandas or pyarrow table, or a Spark DataFrame, which Spark joins.
         columns: The key columns. The default is the columns of the release. For words, name a column of strings. For
             grams, name a column of lists.
 
@@ -70,8 +70,8 @@ def with_other(release: Release, table: Any, columns: Columns = None, other: Any
         release: A release of items.
         table: A table, as for `filter`.
         columns: The key columns, as for `filter`, but not columns of lists.
-        other: The common key, of the type of the columns. "other" fits columns of strings, and None fits all types. A
-            tuple contains one value for each column. Rows with a null key get the common key too.
+        other: The common key, which must have the type of the columns. "other" fits columns of strings, and None fits
+            all types. A tuple contains one value for each column. Rows with a null key get the common key too.
 
     Returns:
         A table of the same kind with all rows.
@@ -93,8 +93,8 @@ def to_spark(release: "Release | Addition", session: Any, columns: Columns = Non
     Args:
         release: A release of items or grams, or its counts or its ranking.
         session: The Spark session.
-        columns: Names of the columns. The default is the columns of the release. For words, it is "word". For grams, it
-            is "gram", a column of lists.
+        columns: Names of the columns. The default is the columns of the release. For words, the default is "word". For
+            grams, the default is "gram", a column of lists.
 
     Returns:
         A DataFrame that contains only the key columns, or, for counts and rankings, the columns of `to_arrow`.
@@ -113,7 +113,7 @@ def to_spark(release: "Release | Addition", session: Any, columns: Columns = Non
 
 
 def _in_microseconds(table: pa.Table) -> pa.Table:
-    """Return a table with times in microseconds, because Spark cuts smaller units.
+    """Return a table with times in microseconds, because Spark truncates smaller units.
 
     Raises:
         InputError: A time is not a whole number of microseconds.
@@ -267,7 +267,7 @@ def _polars_mask(release: Release, table: Any, names: list[str]) -> Any:
 
     def released(keys: pl.Series) -> pl.Series:
         columns = [keys.struct.field(name).to_arrow() for name in names]
-        # A lazy table has no rows from which the type could be determined.
+        # A lazy table has no rows, so its type cannot be determined from rows.
         return pl.Series(values=released_rows(release, columns, names) if len(keys) else [], dtype=pl.Boolean)
 
     return pl.struct(names).map_batches(released, return_dtype=pl.Boolean)

@@ -78,7 +78,7 @@ def write_file(path: str | PathLike[str], make: Callable[[], bytes], *, overwrit
 
     Args:
         path: The path of the file.
-        make: A function that returns the content. It is not called if the file must not be written.
+        make: A function that returns the content. The function is not called if the file must not be written.
         overwrite: Whether to replace an existing file.
 
     Raises:

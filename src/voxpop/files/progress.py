@@ -42,7 +42,7 @@ def track(
         things: The objects to process.
         stage: The name of the stage.
         size_of: A function that returns the number of rows in an object.
-        shown: Whether to show progress. By default, it is shown on a terminal or in a notebook.
+        shown: Whether to show progress. By default, progress is shown on a terminal or in a notebook.
         unit: The plural noun for rows.
         exact: Whether counts are exact. By default they are rounded.
 
@@ -90,7 +90,7 @@ EXACT: ContextVar[bool] = ContextVar("exact", default=False)
 
 @contextmanager
 def exactly(exact: bool) -> Iterator[None]:
-    """Show exact or rounded row numbers in the messages of a block."""
+    """Show exact or rounded row numbers in the messages of a `with` block."""
     token = EXACT.set(exact)
     try:
         yield

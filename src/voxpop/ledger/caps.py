@@ -5,10 +5,10 @@ the parameters of a release may depend on the results of earlier releases. In th
 bound, but sums with caps are.
 
 The probabilities of revealing outcomes add up under one cap. Randomised response or a Gaussian mechanism dominates the
-rest of every release. Three methods of composition, called corners, add up these rests. A release may run if one corner
-has room for it and for all earlier releases:
+remaining part of every release. Three methods of composition, called corners, add up these parts. A release may run if
+one corner has room for it and for all earlier releases:
 
-* plain: epsilons add up, and so do the deltas of Gaussian noise at the epsilons of its releases;
+* plain: epsilons add up, and so do the deltas of Gaussian noise at the epsilons of the releases;
 * gaussian: squares of mu add up, and a release without an `Expense` has the mu that dominates its epsilon;
 * mixed: half of epsilon is reserved for releases without an `Expense`, and squares of mu add up for releases with one.
 

@@ -73,7 +73,7 @@ class Entry:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any], dataset: str, budget: Budget, ledger: str) -> "Entry":
-        """Return the entry from the dictionary of `to_dict`."""
+        """Return the entry from the dictionary that `to_dict` returned."""
         guarantee = Guarantee.from_dict(values["guarantee"])
         entry = Entry(**{**values, "guarantee": guarantee, "dataset": dataset, "budget": budget, "ledger": ledger})
         numbers = (entry.number, entry.attempt, entry.times, entry.reserve)
@@ -93,7 +93,7 @@ def paid_by(entries: Sequence[Entry]) -> list[Guarantee]:
 
 
 def pays(entry: Entry, guarantee: Guarantee) -> bool:
-    """Return whether an entry is a reserve of releases with this guarantee and its spend."""
+    """Return whether an entry is a reserve for releases with this guarantee and spend."""
     return entry.state == "reserved" and entry.guarantee.to_dict() == guarantee.to_dict()
 
 

@@ -125,9 +125,9 @@ class LedgerAccount:
     def reserve(self, plan: Any, times: int, label: str = "") -> Entry:
         """Charge a number of identical releases in advance, such as those of a weekly job for a year.
 
-        The reserve then pays for releases with the mechanism and guarantee of this plan until it is used up. The first
-        entry of an account is composed exactly, because no result can have influenced it. Therefore the budget covers
-        more identical releases with a reserve than with individual charges.
+        The reserve then pays for releases with the mechanism and guarantee of this plan until the reserve is used up.
+        The first entry of an account is composed exactly, because no result can have influenced it. Therefore the
+        budget covers more identical releases with a reserve than with individual charges.
 
         Args:
             plan: The plan of every release, such as `vp.Items().plan(budget)`.
@@ -386,7 +386,7 @@ class LedgerAccount:
 
 @final
 class Ledger:
-    """A ledger file, which contains the budget of each data set. It rejects releases that exceed the budget.
+    """A ledger file, which contains the budget of each data set. The ledger rejects releases that exceed the budget.
 
     Create a data set once, with the budget of all its releases together. Every release is charged before it runs, so a
     release that crashes remains charged. Several processes may use one file.

@@ -1,7 +1,7 @@
 """The file of a ledger, an SQLite database. The file is changed in transactions and checked each time it is read.
 
 SQLite writes in place, so the file keeps its owner, group and mode, and a team can share it. If a transaction is
-interrupted, for example by kill -9 or a power cut, the next process that opens the file undoes this transaction.
+interrupted, for example by kill -9 or a power cut, the next process that opens the file rolls this transaction back.
 """
 
 import json
@@ -124,7 +124,7 @@ def traces_of(path: Path) -> list[Path]:
 
 
 def lost(path: Path) -> LedgerError:
-    """Build the error for a ledger that existed and is missing."""
+    """Build the error for a ledger that existed but is now missing."""
     listed = " and ".join(str(each) for each in traces_of(path))
     return LedgerError(
         f"{path} is missing, but {listed} shows that it existed. The spent budget is unknown, so nothing can be "
@@ -145,7 +145,7 @@ def _missing(path: Path) -> LedgerError:
 
 @contextmanager
 def _opened_database(path: Path, *, writing: bool) -> Iterator[sqlite3.Connection]:
-    """Connect to a ledger. If a transaction is still open at the end, it is undone."""
+    """Connect to a ledger. If a transaction is still open at the end, it is rolled back."""
     status = path.stat()
     if not S_ISREG(status.st_mode):
         raise LedgerError(f"{path} is not a regular file, so it cannot be a ledger. Give another file.")

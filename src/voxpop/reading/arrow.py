@@ -1,7 +1,7 @@
 """Conversion between Arrow arrays and plain numpy arrays, without copies if possible.
 
-This module avoids `to_numpy` and `pa.array`. If pandas is installed, both import it to check the type of their
-argument. The import takes half a second of processor time and 60 MiB.
+This module avoids `to_numpy` and `pa.array`. If pandas is installed, both functions import it to check the type of
+their argument. The import takes half a second of processor time and 60 MiB.
 
 Users, words and grams are numbered with 32-bit integers.
 """
@@ -94,7 +94,7 @@ def joined(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 def lists_of(elements: pa.Array, sizes: NDArray[np.integer[Any]]) -> pa.ListArray:
     """Return lists of these sizes from concatenated elements.
 
-    pyarrow raises an error for too many elements for 32 bits.
+    pyarrow raises an error if 32 bits cannot number all elements.
     """
     ends = int64_array(np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)]))
     return pa.ListArray.from_arrays(ends.cast(pa.int32()), elements)

@@ -1,4 +1,7 @@
-"""Types for choices in several parts of the library. Editors complete them, and type checkers reject wrong names."""
+"""Types for named choices in several parts of the library.
+
+Editors complete the names, and type checkers reject wrong names.
+"""
 
 import re
 from collections.abc import Callable

@@ -17,7 +17,7 @@ from voxpop.reading.keys import is_string
 
 _Thing = TypeVar("_Thing")
 
-# Error messages of readers may quote rows, so they are removed.
+# Error messages of readers may quote rows, so these messages are removed.
 
 STOPS = (KeyboardInterrupt, SystemExit, GeneratorExit)
 """Exceptions that end a program. All other exceptions may quote rows, including panics of Rust (a BaseException)."""
@@ -66,9 +66,9 @@ def guarded(items: Iterator[_Thing], guard: Callable[[], AbstractContextManager[
 def enclosed(work: Callable[[], _Thing]) -> _Thing:
     """Return the result of `work`, which converts a source to a corpus.
 
-    No exception of a library is raised, not even as the cause or context of another exception. At this point, each
-    failure of the source is already a SourceError (`withheld`). Any other exception is a bug in voxpop. The bug is
-    reported with its frames, but without its text.
+    No library exception is raised, not even as the cause or context of another exception. At this point, each failure
+    of the source is already a SourceError (`withheld`). Any other exception is a bug in voxpop. The bug is reported
+    with its frames, but without its text.
 
     Raises:
         VoxpopError: If the work fails.
@@ -92,7 +92,7 @@ def enclosed(work: Callable[[], _Thing]) -> _Thing:
 
 
 class _Withheld(Exception):  # noqa: N818
-    """A replacement for an exception of a library.
+    """A replacement for a library exception.
 
     The replacement has the same name and frames, but neither text nor attributes.
     """
@@ -255,7 +255,7 @@ def portions(batches: Batches, rows: int) -> Batches:
 
 
 def _split(where: str, batch: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Yield a batch in parts. It is halved repeatedly until each part is small or has a single row."""
+    """Yield a batch in parts. The batch is halved repeatedly until each part is small or has a single row."""
     if batch.num_rows < 2 or _own_bytes(batch) <= PORTION:
         yield where, batch
         return

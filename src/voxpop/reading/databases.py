@@ -291,7 +291,7 @@ def _opening(address: str) -> Iterator[None]:
 
 
 def check_extension(error: Exception) -> None:
-    """If DuckDB failed because an extension is not installed, raise an error that says what to do next."""
+    """If DuckDB failed because an extension is not installed, raise an error with the next step."""
     text = str(error).lower()
     if is_duckdb(error) and "extension" in text and "install" in text:
         raise InputError(

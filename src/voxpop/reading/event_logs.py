@@ -1,9 +1,9 @@
-"""Event logs of processes in XES files, and the standard names of their columns.
+"""Process event logs in XES files, and the standard names of their columns.
 
 XES is an XML format. A log consists of traces (cases), and a trace consists of events. Traces and events have
 attributes. A log is read block by block as a table of events. Attributes of a trace have the prefix `case:`, as in all
-tools for event logs. This module does not use an existing parser for XES, because the available parsers print values
-that they cannot read, and accept a truncated file as complete.
+tools for event logs. This module does not use an existing XES parser, because the available parsers print values that
+they cannot read, and accept a truncated file as complete.
 """
 
 from collections import Counter
@@ -152,7 +152,7 @@ class _Log:
 def _apart(events: list[dict[str, str]]) -> list[dict[str, str]]:
     """Return the events of a trace.
 
-    Events of the same time get times one microsecond apart, in the order of the file.
+    Events with the same time get times one microsecond apart, in the order of the file.
     """
     seen: Counter[str] = Counter()
     for event in events:

@@ -2,8 +2,8 @@
 
 A fixed hash assigns users to parts because one part fits into memory even if all parts together do not. If memory is
 limited, parts are stored in a work file. Within a part, users are in the order of their first event in the rows. A
-user's events are in order of time, and events of the same time are in the order of their bytes. Therefore the order of
-the rows affects only the order of users.
+user's events are in order of time, and events with the same time are in the order of their bytes. Therefore the order
+of the rows affects only the order of users.
 """
 
 import re
@@ -144,7 +144,7 @@ def pause_of(session_gap: Any, unit: str) -> float | int | None:
     """Return the longest pause within a session in the unit of the times, or None without a limit.
 
     Raises:
-        InputError: If the argument is not a duration, or if times are numbers and the argument is not.
+        InputError: If the argument is not a duration, or if times are numbers and the argument is not a number.
     """
     if session_gap is None:
         return None
@@ -189,7 +189,7 @@ def check_events(kind: str, order: Any, session_gap: Any) -> None:
     """Check the arguments of `read` that convert events to sequences.
 
     Raises:
-        InputError: If order or session_gap does not fit the call.
+        InputError: If `order` or `session_gap` is invalid for this call.
     """
     if order is None:
         if session_gap is not None:
@@ -210,7 +210,7 @@ class Events:
         order: The time column.
         session_gap: The longest pause within a session. By default, each user has one sequence.
         limit: The memory limit.
-        kind: The kind of times that are strings; see `kind_of_times`. By default, the first row determines it.
+        kind: The kind of times that are strings; see `kind_of_times`. By default, the first row determines the kind.
         left_out: The number of skipped events, which are the events with null content.
     """
 
@@ -268,7 +268,7 @@ class Events:
         symbols = part["symbol"].combine_chunks().dictionary_encode()
         ranks = np.empty(len(symbols.dictionary), np.int64)
         # For each code, the rank of its symbol among all symbols in the order of their bytes. This rank orders events
-        # of the same time.
+        # with the same time.
         ranks[numbers_of(pc.array_sort_indices(symbols.dictionary)).astype(np.int64)] = np.arange(ranks.size)
         times = np.concatenate([numbers_of(chunk) for chunk in part["time"].chunks])
         # Sort by user, then time, then symbol, so that the order of rows has no influence.

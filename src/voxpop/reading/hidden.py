@@ -1,9 +1,9 @@
 """Files in a folder or pattern that are not part of a table, such as hidden and temporary files.
 
 The rule for names is the same as in Spark and pyarrow. In every folder below the caller's folder, names that begin with
-a dot or an underscore are skipped, except for folders of partitions such as `_year=2026`. Temporary names of editors,
-downloads and copies are skipped as well. A path that the caller writes in full is always read. Tables with a log of
-their files raise an error.
+a dot or an underscore are skipped, except for partition folders such as `_year=2026`. Temporary files of editors,
+downloads and copies are skipped as well. A path that the caller writes in full is always read. Tables that list their
+files in a log raise an error.
 """
 
 from collections.abc import Iterable
@@ -108,7 +108,7 @@ def check_no_log(folders: Iterable[Path]) -> None:
 
 
 def log_message(name: str, call: str) -> str:
-    """Return the error for a table with a log."""
+    """Return the error for a table that lists its files in a log."""
     return (
         f"the folder is a table of {name}. Its log lists the current files; other files contain removed rows. Read it "
         f"in Python with vp.read({call}, user=...)."

@@ -144,12 +144,12 @@ def spelled(values: pa.Array, column: str) -> pa.LargeStringArray:
     """Return values as strings.
 
     Args:
-        values: Values of any type of the table above, which may be dictionary-encoded. Nulls remain.
+        values: Values of any type in the table above, which may be dictionary-encoded. Nulls remain.
         column: The name of the column, for messages.
 
     Raises:
-        ColumnError: If the type has no spelling, or `unspelled` could not return a value as a Python value. Only this
-            function decides which values have a spelling.
+        ColumnError: If the type has no spelling, or `unspelled` could not convert a value back to a Python value. Only
+            this function decides which values have a spelling.
     """
     if pa.types.is_dictionary(values.type):
         return spelled(values.dictionary, column).take(values.indices)
@@ -166,7 +166,7 @@ def spelled(values: pa.Array, column: str) -> pa.LargeStringArray:
 
 
 def unspelled(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the values of a type from the strings of `spelled`.
+    """Return the values of a type from the strings that `spelled` returned.
 
     Raises:
         ValueError: If the strings are not values of this type. pyarrow's own errors are ValueErrors too.
@@ -493,7 +493,7 @@ def _fields(item: str) -> Iterator[str]:
 
 
 def _array(value: Any, kind: pa.DataType) -> pa.Array:
-    """Return one value as an array of a type, or raise an error if Arrow would round or truncate it."""
+    """Return one value as an array of the given type, or raise an error if Arrow would round or truncate it."""
     array = pa.array([value], kind)
     if family(kind) == "dates" and isinstance(value, datetime):
         raise ValueError("a time is not a date")

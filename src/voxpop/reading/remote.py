@@ -103,7 +103,7 @@ def _csv(frames: "Iterator[pl.DataFrame]", suffix: str, request: Request) -> Bat
 def _parquet(address: str) -> "pl.LazyFrame":
     """Return Parquet files.
 
-    Columns from names of folders are read as strings, because polars would infer their types.
+    Columns from folder names are read as strings, because polars would infer their types.
     """
     import polars as pl
 

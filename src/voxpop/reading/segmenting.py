@@ -9,8 +9,8 @@ A text becomes words in five steps:
    letters. 2. The text is converted to NFC and to lower case. Unicode's rules for all languages apply, except that İ
    becomes i without a combining dot above. 3. Addresses (http://, https://, www.) are removed, up to the first
    character that addresses do not contain. 4. A word is a run of letters, marks and numbers that begins with a letter
-   or number. An apostrophe, middle dot or gershayim belongs to a word between two of its letters. These are the words
-   of Unicode (UAX #29), except that a full stop, comma, colon or underscore always separates words, and emoji are not
+   or number. An apostrophe, middle dot or gershayim belongs to a word between two of its letters. Words are as in
+   Unicode (UAX #29), except that a full stop, comma, colon or underscore always separates words, and emoji are not
    words. 5. ICU's dictionaries split the text of scripts without spaces into words.
 
 Python's `unicodedata` defines letters, marks and numbers. UAX #29 defines sentences, and ICU splits them.
@@ -190,7 +190,7 @@ def words(text: str) -> list[str]:
 
 
 def _without_addresses(text: str, kinds: str) -> str:
-    """Return the kinds of a text, with spaces in place of addresses."""
+    """Return the kinds of the characters of a text, with spaces in place of addresses."""
     if "http" not in text and "www." not in text:
         return kinds
     parts, done = [], 0

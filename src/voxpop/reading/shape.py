@@ -58,7 +58,7 @@ class Shape:
 
 
 def mixed(name: str, one: tuple[str, pa.DataType], other: tuple[str, pa.DataType]) -> ColumnError:
-    """Return the error for a column of two types."""
+    """Return the error for a column with two types."""
     alike, unknown = one[0] == other[0], "None" in (one[0], other[0])
     advice = f'Declare it, such as types={{"{name}": "{one[1]}"}}, or cast it' if alike else "Convert it"
     first, second = (each[alike or unknown] for each in (one, other))
@@ -90,7 +90,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def _cast(array: pa.Array, kind: pa.DataType, where: str, name: str) -> pa.Array:
-    """Return values of a type of the same family, or raise an error if a value would change."""
+    """Convert values to a type of the same family, or raise an error if a value would change."""
     try:
         if is_list(array.type):
             elements, sizes = flattened(array)
@@ -111,7 +111,7 @@ def unite(
     All files must have the same columns, so that one user's file cannot change the columns.
 
     Args:
-        schemas: A name for messages and the columns of each file.
+        schemas: For each file, a name for messages and the columns.
         declared: The columns that the caller declares, by name.
 
     Raises:

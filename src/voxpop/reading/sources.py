@@ -128,7 +128,7 @@ def _paths(source: Any, request: Request) -> Batches:
 
 
 def _with_folders(file: Path, root: Path, request: Request) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file. Columns from names of folders below `root` (country=NL) contain strings."""
+    """Yield the rows of a file. Columns from folder names below `root` (country=NL) contain strings."""
     parts: Mapping[str, str | None] = {}
     if "=" in (folders := str(file.parent.relative_to(root) if file != root else "")):
         from pyarrow import dataset

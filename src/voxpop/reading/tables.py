@@ -155,7 +155,7 @@ def pandas_batches(source: Any, request: Request) -> Batches:
 
 
 def columns_of_folders(source: Any) -> pa.Schema:
-    """Return the columns of a pyarrow dataset that are derived from names of folders."""
+    """Return the columns of a pyarrow dataset that are derived from folder names."""
     return getattr(getattr(source, "partitioning", None), "schema", None) or pa.schema([])
 
 
@@ -163,8 +163,8 @@ def dataset_batches_of_pyarrow(source: Any, request: Request) -> Batches:
     """Yield the batches of a pyarrow dataset, which declares the types in its schema.
 
     Raises:
-        InputError: If pyarrow has inferred a requested type. It infers types from rows of CSV and JSON, and from the
-            names of partition folders.
+        InputError: If pyarrow has inferred a requested type. pyarrow infers types from the rows of CSV and JSON files,
+            and from the names of partition folders.
     """
     if kind_of_source(source).endswith("UnionDataset"):
         return chain.from_iterable(dataset_batches_of_pyarrow(each, request) for each in source.children)

@@ -46,7 +46,7 @@ MARKS = {
 
 
 def known_encoding(name: str) -> str | None:
-    """Return Python's own name of a text encoding, or None for an unknown encoding.
+    """Return Python's canonical name for a text encoding, or None for an unknown encoding.
 
     Example:
         >>> known_encoding("Windows-1252"), known_encoding("UTF8"), known_encoding("base64")
@@ -79,7 +79,7 @@ def transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     """Yield blocks of another encoding as UTF-8, without the byte order mark.
 
     Raises:
-        UnicodeError: If bytes are invalid in the encoding. All bytes before them have already been yielded.
+        UnicodeError: If bytes are invalid in the encoding. The bytes before the invalid ones have already been yielded.
     """
     decoder = codecs.getincrementaldecoder(codec_of(encoding))()
     for block in chain(blocks, [b""]):
@@ -265,7 +265,7 @@ QUOTES: Final = (
 
 
 def _without_escapes(data: bytes) -> bytes:
-    """Return bytes with an x for each backslash and for the byte after it, without a final backslash."""
+    """Replace each backslash and the byte after it with two x, and remove a final backslash."""
     return re.sub(rb"\\.", b"xx", data, flags=re.DOTALL).removesuffix(b"\\")
 
 
@@ -348,7 +348,7 @@ def json_batch(data: bytes, columns: Sequence[Column], where: str, first: int = 
         data: Whole lines in UTF-8.
         columns: The columns to read.
         where: The source, for messages.
-        first: The number of earlier rows. If it is 0, every column must occur in these rows.
+        first: The number of earlier rows. If `first` is 0, every column must occur in these rows.
     """
     data = data.removeprefix(b"\xef\xbb\xbf") if first == 0 else data
     nested = any("." in each.name for each in columns)  # for example user.id, which may be a name or a path
@@ -383,7 +383,7 @@ def _by_polars(data: bytes, columns: Sequence[Column], where: str, first: int) -
         sure = [_array(frame[each.name], each, where, first) for each in columns]
         rows = _rows([lines[place] for place in np.flatnonzero(doubtful)], where, 1)
         others = batch_of_rows(rows, columns, where, 1).columns
-    except SourceError:  # The other decoder also finds the row of the error.
+    except SourceError:  # The decoder for single rows also finds the row of the error.
         return None
     # int64 (rows), the position of each row if the doubtful rows are appended to the other rows.
     order = int64_array(np.where(doubtful, frame.height + np.cumsum(doubtful), np.cumsum(~doubtful)) - 1)

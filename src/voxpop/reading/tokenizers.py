@@ -61,7 +61,7 @@ def list_tokeniser(tokenizer: Any) -> Tokenise | None:
     if callable(tokenizer):
         return lambda texts: _by_call(tokenizer, texts)
     names = ", ".join(f'"{name}"' for name in _NAMES)
-    # The repr of a tokenizer of a library would contain its vocabulary.
+    # The repr of a library's tokenizer would contain its vocabulary.
     shown = repr(tokenizer) if isinstance(tokenizer, str | int | float | None) else type(tokenizer).__name__
     if hasattr(tokenizer, "encode_batch"):
         shown += "; one of Hugging Face's is lambda texts: [each.tokens for each in tokenizer.encode_batch(texts)]"
@@ -124,7 +124,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
         lists = [] if unordered else [list(tokens) for tokens in lists]
     except TypeError:
         raise InputError(f"the tokenizer must return {wanted}, got {type(answer).__name__}.") from None
-    if unordered:  # The letters of a string would be tokens, and the order of a set differs between runs.
+    if unordered:  # The letters of a string would become tokens, and the order of a set differs between runs.
         raise InputError(
             f"the tokenizer must return {wanted}, got a {min(unordered)} for a text. Split it, such as "
             "lambda texts: [text.split() for text in texts]."

@@ -2,8 +2,8 @@
 
 A key belongs to a set, which is a column or a combination of columns. The token of a key consists of the number of the
 set and the spelled values, separated by bars, like composite items (`voxpop.reading.keys`). Bars and backslashes in
-values are escaped, and all keys of a set have the same number of values, so no two keys have the same token. Tokens
-need no names and types of columns, because sets are numbered in the order of the public schema.
+values are escaped, and all keys of a set have the same number of values, so no two keys have the same token. Tokens do
+not contain the names and types of columns, because sets are numbered in the order of the public schema.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ class TypedKeys:
 
     Attributes:
         columns: The names and types of the columns. Texts have the type string.
-        texts: The names of the text columns, which have their words as keys.
+        texts: The names of the text columns. Their words are keys.
         joint: The combinations of column names that are also released jointly.
         alone: Whether only the combinations are keys. In this case, a combination may consist of one column.
 

@@ -73,7 +73,7 @@ def declared_types(types: Any, names: Iterable[str]) -> dict[str, str]:
     """Return the declared type of each column, as the name that Arrow prints.
 
     Raises:
-        InputError: If `types` is not a dictionary from names of columns to types, or a type has no spelling.
+        InputError: If `types` is not a dictionary from column names to types, or a type has no spelling.
     """
     if types is None:
         return {}
@@ -147,13 +147,13 @@ def array_of_objects(values: Iterable[Any], column: Column, where: str, first: i
 def batch_of_rows(
     rows: Sequence[Mapping[Any, Any]], columns: Sequence[Column], where: str, first: int
 ) -> pa.RecordBatch:
-    """Return the columns of rows without declared types. A row without a column has a missing value.
+    """Return the columns of rows without declared types. If a row has no entry for a column, the value is missing.
 
     Args:
         rows: A value for each name. `user.id` may also be the field `id` of the value `user`.
         columns: The columns to read.
         where: The source, for messages.
-        first: The number of earlier rows. If it is 0, every column must occur in these rows.
+        first: The number of earlier rows. If `first` is 0, every column must occur in these rows.
     """
     names = [each.name for each in columns]
     if first == 0:

@@ -52,11 +52,13 @@ class ReadOptions:
             memory is the limit for a Spark DataFrame.
         work_folder: The folder for work files. The default is the system's folder for temporary files.
         partitions: The number of partitions for the users of a Spark DataFrame (docs/guides/spark.md).
-        progress: Whether to show progress and messages on standard error. By default they are shown only on a terminal.
-        exact: Whether progress, messages and errors show exact row numbers and counts. By default they are rounded to
-            two digits, because all counts of rows are private.
-        missing_users: "error" raises an error for a row without a user. "drop" skips such rows and shows their number.
-            With "drop", a user that is spelled like a missing value, such as NULL, nan or N/A, also counts as missing.
+        progress: Whether to show progress and messages on standard error. By default progress and messages are shown
+            only on a terminal.
+        exact: Whether progress, messages and errors show exact row numbers and counts. By default these numbers are
+            rounded to two digits, because all counts of rows are private.
+        missing_users: "error" raises an error for a row without a user. "drop" skips rows without a user and shows
+            their number. With "drop", a user that is spelled like a missing value, such as NULL, nan or N/A, also
+            counts as missing.
 
     Raises:
         InputError: If `missing_users` has any other value.
@@ -144,7 +146,7 @@ class Request:
         types: Any = None,
         **more: Any,
     ) -> "Request":
-        """Return the columns that a call of `voxpop.read` names.
+        """Return the columns that a call to `voxpop.read` names.
 
         Args:
             user: One or several user columns.

@@ -69,7 +69,7 @@ class Addition(Result):
 
     @property
     def _numbered(self) -> tuple[str, Int64s, Int64s]:
-        """The name of the column of results, the row of the release for each row of the table, and the results."""
+        """The name of the result column, the release row of each table row, and the results."""
         raise NotImplementedError
 
     @property
@@ -81,11 +81,11 @@ class Addition(Result):
         return self.grams
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows of the release with a column of results (int64).
+        """Return the rows of the release with a result column (int64).
 
         Counts have the column `users` in descending order. A ranking has the column `place`, which starts at 1. If the
-        release has a key column with this name, the column of results is called `noisy_users` or `noisy_place`. Counts
-        with a public list also have the column `released` (bool), which is true for released items.
+        release has a key column with this name, the result column is called `noisy_users` or `noisy_place`. Counts with
+        a public list also have the column `released` (bool), which is true for released items.
         """
         name, places, numbers = self._numbered
         return with_result(self.rows.to_arrow().take(int64_array(places)), name, numbers)
@@ -188,7 +188,7 @@ class Counts(Addition):
 
     @cached_property
     def released(self) -> Bools:
-        """Whether each row was released (bool array). Only items of a public list can be unreleased."""
+        """Whether each row was released (bool array). Rows that were not released occur only with a public list."""
         found = np.ones(len(self), np.bool_)
         if self.counted is not None:
             mine, theirs = (
@@ -390,7 +390,7 @@ class Top(Addition):
 
 
 def counts_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Counts:
-    """Return the counts from a record and its tables."""
+    """Restore the counts from a record and its tables."""
     table, counted = read_parquet(tables[COUNTS.tables[0]]), None
     if _UNRELEASED in table.column_names:
         items = joined(table[_UNRELEASED]).filter(pc.invert(joined(table["released"])))
@@ -405,7 +405,7 @@ def counts_of(record: Mapping[str, Any], tables: Mapping[str, bytes], release: R
 
 
 def top_of_record(record: Mapping[str, Any], tables: Mapping[str, bytes], release: Release) -> Top:
-    """Return the ranking from a record and its tables."""
+    """Restore the ranking from a record and its tables."""
     places = _numbers(read_parquet(tables[RANKINGS.tables[0]]))
     if np.unique(places).size < places.size or not ((places >= 0) & (places < len(release))).all():
         raise ValueError("not rows of the release")
@@ -453,5 +453,5 @@ def draw_bars(rows: Sequence[tuple[str, float, float, float]], whole: int, path:
     shown = "" if len(rows) == whole else f"The {len(rows):,} largest of {whole:,} released keys. "
     axes.set_xlabel("users, with 95 % intervals")
     axes.set_title(f"{shown}A missing key is not zero.", fontsize="small", loc="left")
-    # The file contains no date, so that equal results have equal files.
+    # The file contains no date, so that equal results produce equal files.
     figure.savefig(path, dpi=150, metadata={"Date": None} if kind == ".svg" else {"Software": None})

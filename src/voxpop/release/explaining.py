@@ -72,7 +72,7 @@ def _number(value: int | None) -> str:
 
 
 def key_text(keys: Keys, item: Any) -> str | None:
-    """Return the item for a value of the key columns, or for the texts of such a value on a command line."""
+    """Return the item for a value of the key columns, which may be given as texts on a command line."""
     found = keys.item(item)
     parts = item if isinstance(item, list | tuple) else (item,)
     if found is not None or len(parts) != len(keys.columns) or not all(isinstance(part, str) for part in parts):
@@ -89,7 +89,7 @@ def key_text(keys: Keys, item: Any) -> str | None:
 
 
 def about_list(numbers: Mapping[str, Any], known: bool | None) -> list[str]:
-    """Return the sentence about the public list of a release, if it has one.
+    """Return the sentence about the public list of a release, or no sentence without a list.
 
     Args:
         numbers: The public numbers of the plan.

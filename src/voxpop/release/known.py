@@ -1,4 +1,4 @@
-"""Public lists of items that need no discovery, such as words of a language, names of months, and ISO codes.
+"""Public lists of items that need no discovery, such as the words of a language, month names and ISO codes.
 
 A list is public, so it must not be derived from the private data. The guide to lists is docs/guides/known.md.
 """
@@ -109,7 +109,7 @@ class KnownItems:
 
     @property
     def listed(self) -> "KnownList":
-        """The numbers of the list in a certificate."""
+        """The numbers that describe the list in a certificate."""
         return KnownList(self.size, self.fingerprint)
 
     @property
@@ -265,7 +265,7 @@ class KnownColumns:
 
     @property
     def listed(self) -> KnownList:
-        """The numbers of the lists in a certificate."""
+        """The numbers that describe the lists in a certificate."""
         return KnownList(self.size, self.fingerprint)
 
     def check(self) -> None:
@@ -399,7 +399,8 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
     """Return the words of a language.
 
     The list is from the package `wordfreq` 3.1 (`pip install wordfreq`). This package no longer changes, so every
-    installation has the same list. Its code is licensed under Apache-2.0, and its data under CC BY-SA 4.0.
+    installation has the same list. The code of the package is licensed under Apache-2.0, and its data under CC BY-SA
+    4.0.
 
     Args:
         language: Two letters, such as "en". About forty languages are available.
@@ -410,7 +411,7 @@ def words(language: str = "en", size: Literal["small", "large"] = "large") -> li
         The words in lower case.
 
     Raises:
-        InputError: The package is missing or has no such list.
+        InputError: The package is missing or has no list of this language and size.
 
     Example:
         >>> import voxpop as vp

@@ -80,7 +80,8 @@ class ColumnCover(NamedTuple):
         """Return the share as text, or None if its noise is as large as the number.
 
         Args:
-            released: The number of released values of the column. If it is 0, the share is 0, regardless of the noise.
+            released: The number of released values of the column. If this number is 0, the share is 0, regardless of
+                the noise.
         """
         if self.share is None or self.share_error is None:
             return None
@@ -161,7 +162,7 @@ class Profile(Result):
         """Return the values of a column or combination with noisy numbers of users, in descending order.
 
         Args:
-            names: One column, or the columns of a combination in its order.
+            names: The name of one column, or the names of the columns of a combination in its order.
 
         Returns:
             The columns with their types, then `users` (int64) and its bounds `low` and `high`, which contain the number
@@ -194,7 +195,7 @@ class Profile(Result):
         """Draw the keys with the most users as bars with 95 percent intervals.
 
         Args:
-            names: One column, or the columns of a combination in its order.
+            names: The name of one column, or the names of the columns of a combination in its order.
             path: The path of the file. Its suffix selects PNG or SVG.
             most: The maximum number of bars.
 
@@ -430,7 +431,7 @@ def _wrong_cover(profile: Profile, plan: Any) -> list[str]:
 
 
 def profile_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Profile:
-    """Return the profile from a record and its tables."""
+    """Restore the profile from a record and its tables."""
     columns = tuple(KeyColumn(str(each["name"]), str(each["type"])) for each in record["columns"])
     keys = TypedKeys(columns, tuple(record["text"]), tuple(map(tuple, record["joint"])), record["alone"])
     cover = {

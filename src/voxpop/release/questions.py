@@ -162,7 +162,7 @@ def compare(compared: Any, budgets: Budget | Sequence[Budget] | None = None) -> 
     """Compare settings by the number of users that an item needs, or releases by their common items. Reads no data.
 
     Args:
-        compared: A list of mechanisms, plans or releases, or a dictionary with names for the rows.
+        compared: A list of mechanisms, plans or releases, or a dictionary that also names the rows.
         budgets: One or several budgets, for mechanisms. Each mechanism is planned for each budget.
 
     Returns:
@@ -285,20 +285,21 @@ class Evaluation(Printed):
 def evaluate(result: Any, corpus: "Corpus", *, users: Sequence[int] = LEVELS) -> Evaluation:
     """Measure the quality of a result on the data of the release. The figures are PRIVATE, because they are exact.
 
-    Do not publish the figures. Do not repeat a release until they are good, because each release spends its budget.
+    Do not publish the figures. Do not repeat a release until the figures are good, because each release spends its
+    budget.
 
     Args:
         result: A release, its counts or its ranking, or a model of sequences.
         corpus: The data, read as for the release.
-        users: The minimum numbers of users. For each of them, the evaluation contains the released share of the items
+        users: The minimum numbers of users. For each number, the evaluation contains the released share of the items
             with at least this number of users.
 
     Returns:
         For a release, the released share of frequent items, the number of released items without users, and the share
         of all occurrences of items or phrases that it covers. For counts, the errors of the numbers of users. For a
         ranking, the share of its grams that are truly among the first places. For a model, the similarity of drawn
-        sequences to the sequences of users. It is measured by distances and errors, which are 0 at best, and by the
-        share of the most frequent runs that drawn sequences contain.
+        sequences to the sequences of users. The similarity is measured by distances and errors, which are 0 at best,
+        and by the share of the most frequent runs that drawn sequences contain.
 
     Raises:
         InputError: If the result has no evaluation, or the corpus was read with other arguments.
@@ -383,7 +384,7 @@ def evaluate_top(ranking: Top, corpus: "Corpus", _: Sequence[int]) -> Evaluation
 
 
 def _true_users(release: Release, corpus: "Corpus") -> Int64s:
-    """Return the exact, therefore private, number of users of each gram, in the order of the release."""
+    """Return the exact, and therefore private, number of users of each gram, in the order of the release."""
     return np.concatenate([each.listed for each in _counted(release, corpus)])
 
 

@@ -11,12 +11,12 @@ class Registered(NamedTuple):
     """A mechanism. The properties return the location of each part as `module:name`, which depends on the package.
 
     Attributes:
-        command: Its name on the command line and in audits.
-        name: Its name in the plan of a saved release: `to_dict()["mechanism"]`.
-        package: Its folder in `voxpop.mechanisms`.
-        kind: The class of its public configuration.
-        told: Whether its reports have special content.
-        audited: Whether it has an audit case.
+        command: The name of the mechanism on the command line and in audits.
+        name: The name of the mechanism in the plan of a saved release: `to_dict()["mechanism"]`.
+        package: The folder of the mechanism in `voxpop.mechanisms`.
+        kind: The name of the public configuration class.
+        told: Whether reports about the mechanism have special content.
+        audited: Whether the mechanism has an audit case.
     """
 
     command: str
@@ -43,7 +43,7 @@ class Registered(NamedTuple):
 
     @property
     def audit(self) -> str | None:
-        """The function that returns its audit case."""
+        """The function that returns the audit case of the mechanism."""
         return f"voxpop.testing.cases:{self.command.replace('-', '_')}" if self.audited else None
 
 

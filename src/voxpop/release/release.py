@@ -203,7 +203,8 @@ class Release(Result):
             item: A text, which is tokenized like the texts of the release; a list of tokens; or a value of the key
                 columns.
             corpus: The data of the release, for the owner of the data.
-            exact: Whether the private number is exact. By default it is rounded, and numbers below 100 are hidden.
+            exact: Whether the private number is exact. By default the number is rounded, and numbers below 100 are
+                hidden.
 
         Returns:
             The tokens of the item, whether it was released, the reasons that follow from the settings, the number of
@@ -235,22 +236,22 @@ class Release(Result):
     ) -> "Release":
         """Return a release without the grams that contain certain public words, such as personal names.
 
-        This is post-processing, so the guarantee is unchanged and nothing is spent. The words must be public, for
+        This is post-processing, so the guarantee is unchanged and no budget is spent. The words must be public, for
         example a public list of names. A list that depends on the data, such as the users of the table, would reveal
         which words of the list were released.
 
         Args:
             words: The words, or the path of a UTF-8 file with one word per line. Case does not matter.
             names: Locales, such as "en_US" or ["nl_NL", "fr_FR"]. The given names and family names that Faker lists for
-                them are removed too (`pip install faker`). Many of them are also ordinary words, such as "may"
-                and "long".
+                these locales are removed too (`pip install faker`). Many of these names are also ordinary words, such
+                as "may" and "long".
             keep: Words that remain even if a list contains them, in the same form as `words`.
             mentions: Whether grams with a token that contains "@", such as account names and addresses, are removed
                 too.
 
         Returns:
-            A new release with the same plan and metadata. Counts and rankings of the original do not belong to the new
-            release.
+            A new release with the same plan and metadata. Counts and rankings of the original release do not belong to
+            the new release.
 
         Raises:
             InputError: If the words are not strings, a locale has no names, or `mentions` is given although the
@@ -358,7 +359,7 @@ class Release(Result):
     def __contains__(self, gram: object) -> bool:
         """Return whether an item (in the form that iteration yields) or a gram was released.
 
-        A gram is a tuple or list of tokens. For phrases of texts, it may also be one string with spaces between the
+        A gram is a tuple or list of tokens. For phrases of texts, a gram may also be one string with spaces between the
         tokens.
         """
         if self.keys is not None and self.keys.columns:
@@ -443,7 +444,7 @@ def report_of(
 
 
 def release_of(record: Mapping[str, Any], tables: Mapping[str, bytes]) -> Release:
-    """Return the release from a record and its tables."""
+    """Restore the release from a record and its tables."""
     keys = None if record.get("keys") is None else Keys.from_list(record["keys"])
     grams, token_source, name = (
         from_parquet(tables[TABLE_FILE], keys),

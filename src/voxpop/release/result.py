@@ -79,7 +79,10 @@ class Metadata:
                 raise InputError(f"`date` must be a day such as 2026-11-22, got {self.date!r}.") from None
 
     def stated(self, given: Mapping[str, str | None]) -> "Metadata":
-        """Return a copy with the given fields. A field is unchanged if it is None, and the date defaults to today."""
+        """Return a copy with the given fields.
+
+        A field remains unchanged if its argument is None, and the date defaults to today.
+        """
         known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         about = replace(self, **known)
         return replace(about, date=datetime.date.today().isoformat()) if known and not about.date else about
@@ -113,7 +116,7 @@ class Report:
 
     Attributes:
         html: The page.
-        height: The height of its frame in notebooks, in pixels. Readers can drag the frame to another height.
+        height: The height of the frame in notebooks, in pixels. Readers can drag the frame to another height.
     """
 
     html: str
@@ -324,15 +327,16 @@ def load(folder: str | PathLike[str], kind: type[Result] = Result) -> Result:
 
     Args:
         folder: The folder that `save` wrote.
-        kind: The class of the result, `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By default
-            the main result in the folder is loaded, regardless of its class. `vp.Release`, `vp.SequenceModel` and
-            `vp.Profile` raise an error for a result of another class.
+        kind: The class of the result, such as `vp.Counts` or `vp.Top` for the counts or the ranking of a release. By
+            default the main result in the folder is loaded, regardless of its class. `vp.Release`, `vp.SequenceModel`
+            and `vp.Profile` raise an error for a result of another class.
 
     Returns:
-        The result. Its plan contains the original numbers, but cannot run again.
+        The result. The plan of the result contains the original numbers, but cannot run again.
 
     Raises:
-        ReleaseError: If the folder contains no such result, is damaged, or has a format that this version cannot read.
+        ReleaseError: If the folder contains no result of this class, is damaged, or has a format that this version
+            cannot read.
 
     Example:
         >>> import tempfile
@@ -426,7 +430,7 @@ def _on_lines_of_its_own(value: Any) -> Any:
 
 
 def _proved(record: Mapping[str, Any]) -> tuple[Certificate | None, list[dict[str, Any]]]:
-    """Return the certificate and the transcript from a record."""
+    """Return the certificate and the transcript in a record."""
     certificate, transcript = record.get("certificate"), record.get("transcript", [])
     if not isinstance(transcript, list) or not all(isinstance(each, dict) and "pass" in each for each in transcript):
         raise ValueError("not a transcript")

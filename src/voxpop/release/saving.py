@@ -76,7 +76,7 @@ class ResultKind:
         folder: str | PathLike[str],
         base: tuple[Mapping[str, Any], Any] | None = None,
     ) -> Any:
-        """Return the result of a folder from its record and its tables.
+        """Restore the result of a folder from its record and its tables.
 
         Args:
             record: The record that `read` returned.
@@ -148,7 +148,9 @@ class ResultKind:
         *,
         overwrite: bool = False,
     ) -> None:
-        """Write the folder of a result in one step. If it contains the same result, its counts and rankings remain.
+        """Write the folder of a result in one step.
+
+        If the folder contains the same result, its counts and rankings remain.
 
         Args:
             content: The content of the record, without the checksums.
@@ -161,7 +163,7 @@ class ResultKind:
             ReleaseError: If `check_target` rejects the folder.
         """
         record = self.record_of(content, tables)
-        # This is checked before the report is made.
+        # The folder is checked before the report is made.
         self.check_target(folder, overwrite=overwrite or self._holds(folder, record))
         files = {**tables, self.record: record}
         files[REPORT] = page({name: checksum(each) for name, each in files.items()})

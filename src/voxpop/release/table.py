@@ -81,7 +81,7 @@ def with_items(table: pa.Table, items: Any, keys: Keys | None) -> pa.Table:
 
     Args:
         table: The table of grams.
-        items: Pyarrow array of strings, distinct items in any order. The table may contain some of them.
+        items: Pyarrow array of strings, distinct items in any order. The table may contain some of these items.
         keys: The columns of the items. Grams have no such columns.
 
     Raises:
@@ -109,12 +109,12 @@ def plain_table(table: pa.Table, keys: Keys | None) -> pa.Table:
 
 
 def with_result(table: pa.Table, name: str, numbers: Int64s) -> pa.Table:
-    """Return a table with a column of results. The column gets a different name if a key column has the same name."""
+    """Return a table with a result column. The column gets a different name if a key column has the same name."""
     return table.append_column(free_name(name, table.column_names), array_of(numbers.astype(np.int64)))
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """Return a name for a column of results that no other column has.
+    """Return a name for a result column that no other column has.
 
     Example:
         >>> free_name("users", ["users", "noisy_users"])

@@ -99,7 +99,7 @@ def sign(path: Path, key: Path, signature: Path) -> None:
 
     Args:
         path: The folder or the job file.
-        key: The private key, or the public key of a private key in an agent.
+        key: The private key, or the public key if an SSH agent has the private key.
         signature: The file for the signature, which must not exist.
 
     Raises:
@@ -389,7 +389,7 @@ def _differing(plan: Any, numbers: Mapping[str, Any]) -> list[str]:
 
 
 def _compared(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of a plan that are compared, and those of its passes."""
+    """Return the compared entries of a plan and of its passes."""
     found = {name: value for name, value in numbers.items() if name not in _RAN}
     return found | {"passes": [{**row, **dict.fromkeys(_RAN & row.keys())} for row in numbers.get("passes", ())]}
 

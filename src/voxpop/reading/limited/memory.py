@@ -122,7 +122,7 @@ class MemoryLimit:
 
     Attributes:
         total: The total limit in bytes.
-        room: The number of bytes that data may take.
+        room: The number of bytes that data may occupy.
         folder: The folder for work files.
     """
 
@@ -139,7 +139,7 @@ class MemoryLimit:
             folder: The folder for work files. The default is the system's folder for temporary files.
 
         Raises:
-            InputError: If the size cannot be read or is below the minimum for any work, or the folder cannot be
+            InputError: If the size cannot be parsed or is below the minimum for any work, or the folder cannot be
                 written.
         """
         total = bytes_of(memory)
@@ -254,7 +254,7 @@ def forget_pages(array: NDArray[Any], begin: int = 0, end: int | None = None) ->
     Args:
         array: The array of a whole mapped file, not a part of it.
         begin: The first element to release.
-        end: The end of the elements to release. The default is the end of the array.
+        end: The index after the last element to release. The default is the end of the array.
     """
     mapped = getattr(array, "_mmap", None)
     if not isinstance(mapped, mmap.mmap) or array.mode == "c" or not hasattr(mmap, "MADV_DONTNEED"):  # type: ignore[attr-defined]

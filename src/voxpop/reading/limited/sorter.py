@@ -1,9 +1,9 @@
 """Sort any number of records by key on disk in a bounded amount of memory.
 
-A record consists of a head (two numbers for sorting, and further values) and a slice of int32. Records are distributed
-to ranges of keys as they arrive. Each range is then read and sorted in memory. A range that is too large for memory is
-distributed again, and records with the same key are distributed by the other number. Only records that agree in both
-numbers cannot be separated in this way. Such records are returned in several blocks in the order of arrival.
+A record consists of a head (two numbers for sorting, and further values) and a slice of int32. Records are assigned to
+ranges of keys as they arrive. Each range is then read and sorted in memory. A range that is too large for memory is
+split again, and records with the same key are split by the other number. Only records that agree in both numbers cannot
+be separated in this way. Such records are returned in several blocks in the order of arrival.
 
 If a corpus does not fit into memory, its arrays by user and its vocabulary are merged on disk in work files.
 """
@@ -234,7 +234,7 @@ def number_within(
     """
     names = np.empty(1 << (FIRST_SLOTS_BITS - 1), np.int64)
     table = np.zeros(1 << FIRST_SLOTS_BITS, np.uint32)
-    # The number of pairs, not of bytes.
+    # This bound counts pairs, not bytes.
     most, count = min(limit.room // BYTES_OF_PAIR, widths.MOST_NUMBERS), 0
     for begin, end in _spans(ids.size):
         # Partners may be beyond the span, because the last gram of one part can extend into the next part.
@@ -390,7 +390,7 @@ class WordRuns:
         # A start takes eight bytes, so more words never fit.
         count = max(1, min(most // 8, run.words - at))
         starts = self._starts.read(run.starts + 8 * at, count + 1, np.int64)
-        # The bytes of the first words up to each number, including their starts.
+        # The total bytes of the first words for each number of words, including their starts.
         sizes = starts - starts[0] + 8 * np.arange(count + 1)
         count = max(1, int(np.searchsorted(sizes, most, side="right")) - 1)
         own = starts[: count + 1] - starts[0]

@@ -146,7 +146,7 @@ def page_of(
         story: The content of the report.
         result: The result. The page shows its plan, its guarantee and the operator's statements.
         sizes: The number of grams of each length.
-        grams: The table of the grams. The page lists the first 500,000 of them.
+        grams: The table of the grams. The page lists the first 500,000 grams.
         reading: The description of the tokenization.
         counts: The count of each gram, at least 0, if counts were released.
         checksums: The checksums of the other files in the folder.
@@ -316,7 +316,7 @@ class Grid:
         title: The title above the table.
         head: The column names.
         rows: The cells of each row as text.
-        note: The note below the table. In plans, each of its lines is a separate line.
+        note: The note below the table. In plans, each line of the note is a separate line.
     """
 
     title: str
@@ -343,11 +343,11 @@ class Story:
         proof: The page of the documentation with the proof, or "".
         values: The numbers that the sentences contain.
         ranked: Whether the list is ordered by frequency.
-        needed: The number of users needed if it can be computed.
+        needed: The number of users needed if this number can be computed.
         about: A summary of the number of users needed and its assumptions.
         curves: The names and points of curves, which show the probability of release by number of users.
         curves_note: The assumptions of the curves.
-        cards: The cards at the top, next to the guarantee. Each has a title, a number and a note.
+        cards: The cards at the top, next to the guarantee. Each card has a title, a number and a note.
         costs: The parts of the budget, with `length`, `part` and `share`. The shares add up to 1.
         sessions: The data of the charts of sessions from `voxpop.mechanisms.sequences.describe`. Other mechanisms have
             none.
