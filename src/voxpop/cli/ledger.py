@@ -36,7 +36,7 @@ def init(
     """Create a data set with one budget for all its releases, and create the file if it does not exist.
 
     The command fails if the data set already exists. The command also fails if the file existed before and is now
-    missing. In this case, restore the newest copy of the file.
+    missing. If the file is missing, restore its newest copy.
 
     Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`
     """

@@ -119,7 +119,7 @@ class TableArguments:
 
     @property
     def reading(self) -> dict[str, Any]:
-        """Further arguments of `voxpop.read`.
+        """Further arguments for `voxpop.read`.
 
         Raises:
             InputError: An option cannot be parsed.

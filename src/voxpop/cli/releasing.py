@@ -60,7 +60,8 @@ def released_addition(
         charge: The ledger that is charged before the release runs.
         save: A function that writes a result to a new folder.
         overwrite: Whether to replace another result in the folder.
-        reported: Whether the report names the data set. If so, the call may name a data set without a ledger.
+        reported: Whether the report names the data set. If the report names the data set, the call may name a data set
+            without a ledger.
 
     Returns:
         The result. If the run has already finished, the saved result is returned.

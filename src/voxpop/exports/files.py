@@ -162,7 +162,7 @@ class Options(NamedTuple):
     """The options of formats.
 
     Attributes:
-        tokenizer: The tokenizer of texts, for "tokenizer".
+        tokenizer: The tokenizer for texts, for "tokenizer".
         dialect: The dialect of "sql".
         size: The maximum number of subwords of "bpe", "wordpiece" and "unigram".
     """
@@ -261,7 +261,7 @@ def write(
             "checklist" accept any result.
         path: The file.
         format: A name from the registry `EXPORTS`. By default the suffix of the file name determines the format.
-        tokenizer: The tokenizer of texts, for "tokenizer".
+        tokenizer: The tokenizer for texts, for "tokenizer".
         dialect: The dialect of "sql", as for `to_sql`.
         size: The maximum number of subwords, as for `to_subword_tokenizer`.
         overwrite: Whether to replace an existing file.

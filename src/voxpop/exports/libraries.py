@@ -129,7 +129,7 @@ def to_tokenizer(release: "Release", tokenizer: TextTokenizer | None = "words", 
 
     Args:
         release: A release of words.
-        tokenizer: The tokenizer of texts: "words", "whitespace", "characters", a compiled regular expression that Rust
+        tokenizer: The tokenizer for texts: "words", "whitespace", "characters", a compiled regular expression that Rust
             supports too, or None if texts are lists of tokens (`encode(tokens, is_pretokenized=True)`).
         unknown: The token for every other word, with id 0.
 
@@ -184,7 +184,7 @@ def _steps(tokenizer: Any) -> tuple[Any, Any]:
 def to_subword_tokenizer(
     counts: "Counts", model: Subwords = "bpe", size: int = 8000, unknown: str = "[UNK]"
 ) -> "Tokenizer":
-    """Train a Hugging Face tokenizer of subwords on the released words and their noisy counts.
+    """Train a Hugging Face subword tokenizer on the released words and their noisy counts.
 
     The tokenizer depends only on words and counts, so it has the guarantee `counts.total` and costs no budget. The
     tokenizer normalizes texts to NFC and lower case if the tokenizer of the release did so.
@@ -247,7 +247,7 @@ def _text(counts: Iterable[tuple[tuple[str, ...], int]]) -> Iterator[str]:
 
 
 def _untrained(model: Subwords, size: int, unknown: str) -> tuple[Any, Any]:
-    """Return a tokenizer of subwords, and its trainer."""
+    """Return a subword tokenizer and its trainer."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
     shared: dict[str, Any] = {"vocab_size": size, "show_progress": False}

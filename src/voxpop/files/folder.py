@@ -116,7 +116,7 @@ def replace_folder(target: Path, files: Mapping[str, bytes], *, replace: bool = 
 
     Raises:
         FileExistsError: If the folder contains files and `replace` is False.
-        OSError: If any step fails. In this case the target is unchanged.
+        OSError: If any step fails. After an error, the target is unchanged.
     """
     replace_folder_by(target, lambda fresh: _write(fresh, files), replace=replace)
 
@@ -131,7 +131,7 @@ def replace_folder_by(target: Path, write: Callable[[Path], None], *, replace: b
 
     Raises:
         FileExistsError: If the folder contains files and `replace` is False.
-        OSError: If any step fails. In this case the target is unchanged.
+        OSError: If any step fails. After an error, the target is unchanged.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     _restore_displaced(target)
@@ -248,7 +248,7 @@ def replace_file(path: Path, content: bytes) -> None:
     The caller must exclude other writers, because new files are removed as leftovers of a killed writer.
 
     Raises:
-        OSError: If the file cannot be written. In this case the file is unchanged.
+        OSError: If the file cannot be written. After an error, the file is unchanged.
     """
     prefix = fresh_prefix(path.name)
     fresh = path.with_name(f"{prefix}{uuid.uuid4().hex}")

@@ -1,8 +1,8 @@
 """The caps of a ledger, which determine which further releases the budget of a data set allows.
 
 A further release may run if certain sums remain within caps that are fixed in advance. These caps are needed because
-the parameters of a release may depend on the results of earlier releases. In this case composed curves are not a valid
-bound, but sums with caps are.
+the parameters of a release may depend on the results of earlier releases. For such adaptive releases, composed curves
+are not a valid bound, but sums with caps are.
 
 The probabilities of revealing outcomes add up under one cap. Randomised response or a Gaussian mechanism dominates the
 remaining part of every release. Three methods of composition, called corners, add up these parts. A release may run if

@@ -84,7 +84,8 @@ def keep(save: Callable[[Path], None], folder: Path, key: str, *, unfinished: bo
         save: A function that writes the result to a folder.
         folder: The output folder of the result.
         key: A unique name for the result.
-        unfinished: Whether the run may still be repeated. If so, only `publish` with `finished` may save the result.
+        unfinished: Whether the run may still be repeated. If the run may be repeated, only `publish` with `finished`
+            may save the result.
 
     Returns:
         The folder with the result.

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 TokenizerName = Literal["words", "whitespace", "characters"]
 TextTokenizer = TokenizerName | re.Pattern[str] | Callable[[list[str]], Any]
-"""The tokenizer of texts, as a name, a regular expression for tokens, or a callable from texts to lists of tokens."""
+"""The tokenizer for texts, as a name, a regular expression for tokens, or a callable from texts to lists of tokens."""
 Format = Literal[
     "text",
     "json",

@@ -66,9 +66,9 @@ def guarded(items: Iterator[_Thing], guard: Callable[[], AbstractContextManager[
 def enclosed(work: Callable[[], _Thing]) -> _Thing:
     """Return the result of `work`, which converts a source to a corpus.
 
-    No library exception is raised, not even as the cause or context of another exception. At this point, each failure
-    of the source is already a SourceError (`withheld`). Any other exception is a bug in voxpop. The bug is reported
-    with its frames, but without its text.
+    No library exception is raised, not even as the cause or context of another exception. Each failure of the source
+    has already been converted to a SourceError (`withheld`). Any other exception is a bug in voxpop. The bug is
+    reported with its frames, but without its text.
 
     Raises:
         VoxpopError: If the work fails.

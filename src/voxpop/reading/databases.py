@@ -316,10 +316,10 @@ def without_password(text: str, address: str) -> str:
 
 def _execute(connection: Any, query: str) -> Any:
     """Return a cursor that has run the query."""
-    if hasattr(connection, "raw_connection"):  # an engine of SQLAlchemy
+    if hasattr(connection, "raw_connection"):  # a SQLAlchemy engine
         with _opening(str(getattr(connection, "url", ""))):
             connection = connection.raw_connection()
-    elif hasattr(connection, "exec_driver_sql"):  # a connection of SQLAlchemy
+    elif hasattr(connection, "exec_driver_sql"):  # a SQLAlchemy connection
         connection = connection.connection
     advice = "it must be SQL, such as select user, item from table."
     with withheld("the database refuses the query", advice):

@@ -204,7 +204,7 @@ def check_events(kind: str, order: Any, session_gap: Any) -> None:
 @final
 @dataclass(slots=True)
 class Events:
-    """The rule that converts events to sequences.
+    """The rule for converting events to sequences.
 
     Attributes:
         order: The time column.

@@ -349,8 +349,8 @@ def _check_lines(data: bytes, above: int, rows: int, where: str) -> None:
     """Raise an error for quoted cells that contain line breaks.
 
     Raises:
-        SourceError: If there are more lines than rows. In this case, the quotes may be plain characters, and the rows
-            between two quotes would be lost.
+        SourceError: If there are more lines than rows. The quotes may be plain characters, and the rows between two
+            quotes would then be lost.
     """
     lines = data.split(b"\n", above)[-1].splitlines()
     if sum(map(bool, lines)) != rows:

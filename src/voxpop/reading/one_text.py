@@ -96,8 +96,8 @@ def cut_prompt(prompt: str | Sequence[str], reading: str, released: Container[st
     Args:
         prompt: A text, or tokens, which are used unchanged.
         reading: The source of tokens: "words", "whitespace", "characters", "regex:PATTERN", "items", "tokens" or
-            "sequence", or "" if the source is unknown. In this case, white space separates tokens, and a token that was
-            not released as typed is tried in NFC and lower case.
+            "sequence", or "" if the source is unknown. If the source is unknown, white space separates tokens, and a
+            token that was not released as typed is tried in NFC and lower case.
         released: The tokens of the release.
 
     Raises:

@@ -71,7 +71,7 @@ def marked_encoding(head: bytes) -> str:
 
 
 def codec_of(encoding: str) -> str:
-    """Return the codec of an encoding that skips a byte order mark."""
+    """Return the codec for an encoding, which skips a byte order mark."""
     return "utf-8-sig" if encoding == UTF8 else encoding
 
 

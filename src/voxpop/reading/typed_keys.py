@@ -115,7 +115,7 @@ class TypedKeys:
 
     @cached_property
     def token_source(self) -> str:
-        """The beginning of the `reading` of a corpus of these keys, before the name of the tokenizer of texts."""
+        """The beginning of the `reading` of a corpus of these keys, before the name of the tokenizer for texts."""
         sets = (self.columns, self.texts, self.joint, *(["alone"] if self.alone else []))
         return f"typed keys {sha256(repr(sets).encode()).hexdigest()[:16]}: "
 
@@ -129,7 +129,7 @@ class TypedKeys:
 
         Args:
             arrays: The values of each column.
-            tokenizer: The tokenizer of texts.
+            tokenizer: The tokenizer for texts.
 
         Raises:
             ColumnError: A value does not have the type of its column.

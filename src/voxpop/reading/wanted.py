@@ -21,7 +21,7 @@ _ITEMS_AT_ONCE = 1 << 20
 @final
 @dataclass(frozen=True, slots=True)
 class Tokenizer:
-    """A tokenizer of texts with its options.
+    """A tokenizer for texts with its options.
 
     Attributes:
         name: "words", "whitespace", "characters", a compiled regular expression, or a callable from a list of texts to
@@ -89,7 +89,7 @@ class Request:
         users: The columns that together identify the user of a row.
         kind: "text", "tokens", "items" or "sequence".
         columns: The column of this kind. There may be several columns of items.
-        tokenizer: The tokenizer of texts.
+        tokenizer: The tokenizer for texts.
         order: The column of event times, if rows are events.
         session_gap: The longest pause within a sequence of events. By default, there is no limit.
         times: The kind of event times that are strings, if it is known in advance (`events.kind_of_times`).

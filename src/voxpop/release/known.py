@@ -280,7 +280,7 @@ class KnownColumns:
 
         Args:
             keys: The columns of the profile.
-            reading: The tokenizer of texts.
+            reading: The tokenizer for texts.
         """
         found = list[pa.LargeStringArray]()
         for name, each in self.lists.items():

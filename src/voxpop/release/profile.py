@@ -115,7 +115,7 @@ class Profile(Result):
         cover: The cover of each column. Without counts, there is no cover.
         plan: The public numbers of the plan.
         guarantee: The guarantee of the whole profile.
-        token_source: The tokenizer of texts.
+        token_source: The tokenizer for texts.
         error: The standard error of each count, if there are counts.
         metadata: The operator's statements about the profile.
 

@@ -64,7 +64,7 @@ class Release(Result):
         grams: pyarrow table with the columns `gram` (list of string) and `length` (int32).
         plan: the plan of the release, which contains its public numbers.
         guarantee: the privacy guarantee, or the statement that the release is not private.
-        token_source: the source of the tokens, which is the tokenizer of texts, "items", "tokens" or "sequence", or ""
+        token_source: the source of the tokens, which is the tokenizer for texts, "items", "tokens" or "sequence", or ""
             if unknown.
         keys: the columns of the items, which are empty for words, or None for a release of grams. Columns have the
             types of the table, or are strings if nothing was released.

@@ -204,7 +204,7 @@ def without_words(
         mentions: Whether grams with a token that contains "@" are removed too.
 
     Raises:
-        InputError: If the tokenizer removed every "@". In this case, no token shows that it was part of a mention.
+        InputError: If the tokenizer removed every "@". Without "@", no token shows that it was part of a mention.
     """
     if mentions and reading == "words":
         raise InputError(

@@ -200,7 +200,7 @@ def _of_container() -> int:
     """Return the memory limit of this process in its Linux control group."""
     try:
         return int(CONTAINER.read_text())
-    except (OSError, ValueError):  # no limit exists, or it is "max"
+    except (OSError, ValueError):  # there is no limit, or it is "max"
         return sys.maxsize
 
 

@@ -1,9 +1,9 @@
 """Sort any number of records by key on disk in a bounded amount of memory.
 
-A record consists of a head (two numbers for sorting, and further values) and a slice of int32. Records are assigned to
-ranges of keys as they arrive. Each range is then read and sorted in memory. A range that is too large for memory is
-split again, and records with the same key are split by the other number. Only records that agree in both numbers cannot
-be separated in this way. Such records are returned in several blocks in the order of arrival.
+A record consists of a head (two numbers for sorting, and further values) and a slice of int32 values. Records are
+assigned to ranges of keys as they arrive. Each range is then read and sorted in memory. A range that is too large for
+memory is split again, and records with the same key are split by the other number. Only records that agree in both
+numbers cannot be separated in this way. Such records are returned in several blocks in the order of arrival.
 
 If a corpus does not fit into memory, its arrays by user and its vocabulary are merged on disk in work files.
 """
