@@ -366,7 +366,7 @@ def audit(
     failure_probability: Annotated[float, Parameter(help="Probability that a bound is wrong.")] = 1e-9,
     json: given.Json = False,
 ) -> int:
-    """Measure the amount of information about one user that releases reveal. Reads no data.
+    """Measure the information that releases reveal about one user. Reads no data.
 
     Runs the real release code on small synthetic collections, with and without one user, and prints lower bounds of
     epsilon and delta. The claim is epsilon 1 and delta 0.02 (delta 0 for sequences). The exit code is 1 if a claim is

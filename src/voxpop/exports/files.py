@@ -174,7 +174,7 @@ class Options(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A format of files.
+    """A file format.
 
     Attributes:
         name: The name in calls and on the command line.

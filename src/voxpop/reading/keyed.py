@@ -28,7 +28,7 @@ class KeyedRows:
 
     Attributes:
         left_out: The number of null items.
-        dropped: The number of rows that were dropped because they have no user.
+        dropped: The number of rows that were dropped because they had no user.
         doubtful: The number of rows that were kept although the user is spelled like a missing value.
         user: The new name of the user column.
         content: The new name of the content column.

@@ -265,7 +265,7 @@ def _without_zeros(texts: pa.Array) -> pa.Array:
 
 
 def _plain_decimals(values: pa.Array, column: str) -> pa.Array:
-    """Return decimals in the type of released decimals."""
+    """Return decimals in the type that releases use for decimals."""
     # With a negative scale, pyarrow multiplies without a check for overflow, so large numbers would change.
     large = values.type.scale < 0 and any(
         value is not None and abs(value) >= 10**MOST_DIGITS for value in values.to_pylist()

@@ -6,12 +6,14 @@ A text becomes words in five steps:
 
 1. Unicode's default-ignorable characters are removed, because readers do not see them: soft hyphens, direction marks,
    variation selectors. Joiners (U+200C, U+200D) remain between two characters of scripts that use joiners to shape
-   letters. 2. The text is converted to NFC and to lower case. Unicode's rules for all languages apply, except that İ
-   becomes i without a combining dot above. 3. Addresses (http://, https://, www.) are removed, up to the first
-   character that addresses do not contain. 4. A word is a run of letters, marks and numbers that begins with a letter
-   or number. An apostrophe, middle dot or gershayim belongs to a word between two of its letters. Words are as in
-   Unicode (UAX #29), except that a full stop, comma, colon or underscore always separates words, and emoji are not
-   words. 5. ICU's dictionaries split the text of scripts without spaces into words.
+   letters.
+2. The text is converted to NFC and to lower case. Unicode's rules for all languages apply, except that İ becomes i
+   without a combining dot above.
+3. Addresses (http://, https://, www.) are removed, up to the first character that addresses do not contain.
+4. A word is a run of letters, marks and numbers that begins with a letter or number. An apostrophe, middle dot or
+   gershayim between two letters of a word belongs to the word. Words are as in Unicode (UAX #29), except that a full
+   stop, comma, colon or underscore always separates words, and emoji are not words.
+5. ICU's dictionaries split the text of scripts without spaces into words.
 
 Python's `unicodedata` defines letters, marks and numbers. UAX #29 defines sentences, and ICU splits them.
 """

@@ -341,8 +341,8 @@ class Completer:
     """The lookup of `Release.complete`, with the tokens that follow each context in descending order of rank.
 
     Beginnings of the same length are sorted by their noisy number of users if there are counts, and then by their
-    number of released grams. Both are in descending order. Ties follow the order of the beginning without its first
-    token, and finally the order of the bytes of the tokens.
+    number of released grams. Both numbers are in descending order. Ties follow the order of the beginning without its
+    first token, and finally the order of the bytes of the tokens.
     """
 
     def __init__(self, grams: Iterable[Gram], reading: str, users: Mapping[Gram, int] | None = None) -> None:

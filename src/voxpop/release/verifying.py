@@ -119,7 +119,7 @@ def check_signature(path: Path, signature: Path, signers: Path, identity: str) -
     Args:
         path: The folder or the job file.
         signature: The file that `sign` wrote.
-        signers: A file of permitted signers in the format of ssh-keygen, with an identity and a public key per line.
+        signers: A file of permitted signers in the ssh-keygen format, with an identity and a public key per line.
         identity: The identity that must have signed.
 
     Raises:
