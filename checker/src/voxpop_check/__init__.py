@@ -1,12 +1,12 @@
 """Prove the delta of a Voxpop certificate without using Voxpop.
 
 **What is proved.** A certificate claims that a release is (epsilon, delta)-differentially private for two collections
-that differ in one user. It contains the numbers of the mechanism, which are noise, limits, thresholds and caps. From
-only these numbers, `prove` computes an upper bound of delta at that epsilon. It uses ball arithmetic, in which every
-number is an interval that contains the exact value. Therefore "total <= delta" is a proof if this package, python-flint
-and the processor are correct.
+that differ in one user. The certificate contains the numbers of the mechanism, which are its noise scales, limits,
+thresholds and caps. From only these numbers, `prove` computes an upper bound of delta at that epsilon. It uses ball
+arithmetic, in which every number is an interval that contains the exact value. Therefore "total <= delta" is a proof if
+this package, python-flint and the processor are correct.
 
-**From which formulas.** Each module names its page in `docs/privacy`:
+**Which formulas are used.** Each module names its page in `docs/privacy`:
 
 | proof | module | formula |
 |---|---|---|
@@ -17,18 +17,19 @@ and the processor are correct.
 | nights | `nights` | Phi(Phi^-1(W p0) + M^(1/2)) + delta_G(epsilon; M^(1/2)) |
 | keys with counts | `keys` | L d of one number per key; the mean of rounds over the losses of pure releases |
 
-`totals` composes several certificates of a folder, and repeats the charges of a ledger (composition.md, claims 1 and
-2). The proof of a ledger uses the guarantees in the ledger. The folder of each release proves the guarantee of that
-release.
+`totals` composes the certificates of a folder, and repeats the charges of a ledger (composition.md, claims 1 and 2).
+The proof of a ledger relies on the guarantees recorded in the ledger. The guarantee of each release is proved from the
+folder of that release.
 
-`bounding` contains the sensitivity of every weighting, `balls` the arithmetic, and `schema` the fields.
+`bounding` computes the sensitivity of every weighting, `balls` contains the arithmetic, and `schema` defines the
+fields.
 
 **What is assumed.**
 
 1. The theorems of these pages. Some of them are checked by machine in `proofs/`.
-2. The program ran with the numbers of the certificate. The gate of the program compares each step with them.
-3. Users are weighed, and rows are attributed to users, as the pages state.
-4. There are at most 2^33 users, and AES-256 is a pseudorandom permutation.
+2. The program ran with the numbers of the certificate. The gate of the program compares each step with these numbers.
+  3. Users give weight, and rows are attributed to users, as the pages describe. 4. There are at most 2^33 users, and
+    AES-256 is a pseudorandom permutation.
 
 **Verdicts.** *proved*: the upper bound is at most the claimed delta. *not proved*: the upper bound is larger, which
 does not mean that the claim is false. *refused*: the certificate is malformed or does not meet a condition of its

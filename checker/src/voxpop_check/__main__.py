@@ -93,7 +93,7 @@ def _account(holder: dict[str, Any]) -> tuple[Any, ...] | None:
 
 
 def _covered(holders: list[dict[str, Any]], releases: list[totals.Release]) -> None:
-    """Require that the budget of each account covers its releases, because a ledger admits no release beyond it."""
+    """Require that the budget of each account covers its releases, because a ledger admits no release above it."""
     charged: dict[tuple[Any, ...], list[totals.Release]] = {}
     for holder, each in zip(holders, releases, strict=True):
         if account := _account(holder):
@@ -107,7 +107,7 @@ def _covered(holders: list[dict[str, Any]], releases: list[totals.Release]) -> N
 
 
 def _stated(holders: list[dict[str, Any]], releases: list[totals.Release]) -> Iterator[str]:
-    """Yield a verdict on every total in a record. A total covers a release and the addition in this record."""
+    """Yield a verdict on every total in a record. A total covers a release and the addition to it in this record."""
     alone = [each for each, holder in zip(releases, holders, strict=True) if "total" not in holder]
     first = [holder for holder in holders if "total" not in holder]
     for each, holder in zip(releases, holders, strict=True):
@@ -153,7 +153,7 @@ def _parsed(text: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object with distinct names, because readers of JSON differ in the treatment of repeated names."""
+    """Return an object, and require distinct names, because JSON readers treat repeated names differently."""
     require(len({name for name, _ in pairs}) == len(pairs), "a name occurs twice in an object")
     return dict(pairs)
 
@@ -163,7 +163,7 @@ def _no_number(name: str) -> float:
 
 
 def certificates(record: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield every certificate of a record with the object that contains it, but no certificates inside certificates."""
+    """Yield every certificate of a record with the object that contains it, except certificates inside certificates."""
     if isinstance(record, dict) and record.get("format") == FORMAT:
         yield record, record
     elif isinstance(record, dict):

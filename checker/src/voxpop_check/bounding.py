@@ -1,4 +1,4 @@
-"""The influence of one user on the weights, and the weights of items of only this user (docs/privacy/set-union.md)."""
+"""The influence of one user on the weights, and the weights of items of this user only (docs/privacy/set-union.md)."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ SEQUENTIAL = {"policy-gaussian", "capped"}
 
 @dataclass(frozen=True)
 class Bounded:
-    """A weighting with its parameters, the sensitivity S, and the weights [least, most(t)] of t novel items."""
+    """A weighting with its parameters, its sensitivity S, and the range [least, most(t)] of t novel weights."""
 
     name: str
     p: int
@@ -28,13 +28,13 @@ class Bounded:
     least: arb
 
     def share(self, n: int) -> arb:
-        """Return n^(-1/p), the even share of 1 among n items."""
+        """Return n^(-1/p), the weight of each of n items if all weights are equal and their p-norm is 1."""
         return ONE / n if self.p == 1 else ONE / arb(n).sqrt()
 
     def most(self, t: int) -> arb:
         """Return the largest weight of each of t novel items, which have equal weights and a norm of at most S."""
         if self.name == "count":
-            # "count" gives every item the same weight, an even share of the limit, rounded down.
+            # "count" gives every item the weight of one of `limit` equal items, rounded down to the grid.
             return (self.share(self.limit) / self.unit).floor() * self.unit
         return self.sensitivity * self.share(t)
 
@@ -54,8 +54,8 @@ def bounded(b: SimpleNamespace, least_cap: arb | None = None) -> Bounded:
     elif b.name == "policy-laplace":
         error, least = limit * unit, floor
     else:
-        # "A step is within 8u (1 + 4 / a) + L^(1/2) 2^-bits of the exact one"; with individual bounds the first part is
-        # the part of the largest bound, 4.
+        # "A step is within 8u (1 + 4 / a) + L^(1/2) 2^-bits of the exact one." With individual bounds, the first
+        # summand is multiplied by the largest bound, 4.
         error = STEP * b.bound * (1 if least_cap is None else 1 + 4 / least_cap) + arb(limit).sqrt() * unit
         least = floor - error
     require(least > 0, "novel items could have no weight")

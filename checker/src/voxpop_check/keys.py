@@ -1,4 +1,4 @@
-"""Keys with counts, by a pure choice of an entry, one noisy number per key or rounds, and pure sums of other rows.
+"""Keys with counts, by a pure choice of parts, one noisy number per key or rounds, and by pure sums of other rows.
 
 parts:             delta = max(W(T - 2), 2 W(T - 1)), W(t) = P(2 z1 + z2 >= t)
 one number per key:  delta = L max(end + coin p(j-1), the excess of p over e^rate times p, shifted by 1)
@@ -48,7 +48,7 @@ def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
     inside = [(-rate * z).exp() for z in range(noise.reach)]
     scale = (1 - 2 * noise.end) / (2 * sum(inside, arb(0)) - 1)
     p = [*(scale * each for each in inside), noise.end]
-    # The outcomes -j to j + 1 of the key with one more user. Without this user they are shifted by 1.
+    # The outcomes -j to j + 1 of a key with one more user. Without this user, the outcomes are shifted by 1.
     shifted = {z: p[abs(z)] for z in range(-noise.reach, noise.reach + 1)}
     excess = (
         shifted.get(z, arb(0)) - rate.exp() * shifted.get(z - 1, arb(0)) for z in range(-noise.reach, noise.reach + 2)
@@ -61,7 +61,7 @@ def of_numbers(n: SimpleNamespace, noise: SimpleNamespace, epsilon: arb) -> arb:
 
 
 def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
-    """Return the probability that keys of only one user are released, for users with one key and with two keys."""
+    """Bound the probability that a key of only one user is released, for users with one key and with two keys."""
     require(parts.rate > 0 and parts.threshold >= 3, "the parts are out of range")
     require(0 < parts.sizing < 2 * parts.rate, "users with more keys have no noise")
     require(n.choosing + n.rest + 2 * parts.rate <= exact(epsilon), "the parts add up to more than epsilon")

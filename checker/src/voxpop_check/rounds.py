@@ -3,7 +3,8 @@
     delta = n d + delta_G(epsilon; (n mu^2 + M)^(1/2)) + finite arithmetic            (docs/privacy/adaptive.md)
 
 for n data sets. d bounds the probability that an item of only one user is released, mu^2 is the sum of (S / sigma)^2
-over all rounds, and M caps the mu^2 of all later releases. With a choice, d and mu^2 are caps (docs/privacy/limit.md).
+over all rounds, and M caps the mu^2 of all later releases. With a choice of limit, d and mu^2 are caps
+(docs/privacy/limit.md).
 """
 
 from itertools import pairwise
@@ -72,7 +73,7 @@ def slack_of(slack: SimpleNamespace, epsilon: arb) -> arb:
 
 
 def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool, stated: SimpleNamespace | None) -> None:
-    """Require that the slack pays for every round and for draws from pools above the limit.
+    """Require that the slack covers every round, and the draws from pools that are larger than the limit.
 
     A public list costs nothing, because its items are shared and its levels do not affect delta
     (docs/privacy/known.md).
@@ -81,7 +82,7 @@ def covered(slack: SimpleNamespace, rounds: SimpleNamespace, chosen: bool, state
     limits = {each.bounding.limit for each in rounds.later}
     require(len(limits) == 1, "the later rounds do not have one limit")
     require(slack.passes >= len(rounds.later) + 1 + chosen, "the slack covers fewer passes than ran")
-    # In a pool with a public list, an unknown item may share its bits with any other item of the user.
+    # In a pool with a public list, an unknown item can share its bits with any other item of the user.
     sharing = rounds.pool**2 if listed is None else 2 * rounds.pool * (max(listed.size, 0) + rounds.pool)
     enough = slack.pool**2 >= sharing and slack.rounds >= len(rounds.later)
     require(enough or not rounds.pool > limits.pop(), "the slack covers fewer draws than ran")
@@ -107,7 +108,7 @@ def passes_of(later: SimpleNamespace | None, epsilon: arb) -> arb:
 
 
 def sensitivities(rounds: SimpleNamespace) -> list[arb]:
-    """Return S of every later round. The smallest cap of a round belongs to the last level."""
+    """Return S of every later round. The last level has the smallest cap of each round."""
     caps = [arb(units) / WHOLE_CAP for units in rounds.caps.weights[-1]]
     require(len(caps) == len(rounds.later) >= 1, "not every round has a cap")
     require(
@@ -134,7 +135,7 @@ def square_of(rounds: SimpleNamespace) -> arb:
 
 
 def check_caps(caps: SimpleNamespace, rounds: int, pool: int) -> None:
-    """Require that caps are on the lattice, and that caps and probabilities never increase with the items."""
+    """Require that caps are on the lattice, and that caps and probabilities never increase with the number of items."""
     levels = len(caps.items)
     require(levels == len(caps.weights) == len(caps.chances) >= 1, "levels without caps")
     require(all(len(each) == rounds for each in caps.weights), "caps without rounds")
@@ -152,7 +153,7 @@ def check_caps(caps: SimpleNamespace, rounds: int, pool: int) -> None:
 
 
 def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
-    """Return d, the first round plus the largest t V_1(0) over all levels.
+    """Return d, the bound for the first round plus the largest t V_1(0) of any level.
 
     The grid is as fine as `allowed` requires.
     """
@@ -164,8 +165,8 @@ def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
         for level, value in zip(waiting, values, strict=True):
             bounds[level] = up(value * rounds.caps.items[level])
         waiting = [level for level in waiting if not bounds[level] <= allowed]
-        # Half the step has a quarter of the error, so the next grid lowers a bound by less than a twentieth. If a
-        # bound is too high by more than that, the next grid cannot prove it either.
+        # The next grid halves the step and so divides the error by four, which lowers a bound by less than a twentieth.
+        # If a bound is too high by more than that, the next grid cannot prove it either.
         if not waiting or any(bounds[level] > allowed * 21 / 20 for level in waiting):
             break
     return d + largest(bounds.values())
@@ -174,16 +175,17 @@ def novel(rounds: SimpleNamespace, allowed: arb) -> arb:
 def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[arb]:
     """Return an upper bound of V_1(0) of some levels, by backward induction over a grid of scores.
 
-    V_r(Z) = q G_r(a_r) + (1 - q) G_r(0), where G_r(w) is the mean of V_(r+1)(Z + c_r (mu_r w + N)), and V counts 1 from
-    the threshold on and 0 below the drop threshold. Let H_r(y) be the mean of V_(r+1)(y + c_r N). Then G_r(w) is H_r(Z
-    + c_r mu_r w). Between points, H_r exceeds the straight line by at most h^2 / (8 c^2) of its upper value.
+    V_r(Z) = q G_r(a_r) + (1 - q) G_r(0), where G_r(w) is the mean of V_(r+1)(Z + c_r (mu_r w + N)), and V is 1 at or
+    above the threshold and 0 below the drop threshold. Let H_r(y) be the mean of V_(r+1)(y + c_r N). Then G_r(w) is
+    H_r(Z + c_r mu_r w). Between points, H_r exceeds the straight line by at most h^2 / (8 c^2) times its value at the
+    upper point.
     """
     later, count = rounds.later, len(rounds.later)
     require(all(each.part > 0 and each.cell >= 1 for each in later), "a part or a cell is not above 0")
     require(all(each.drop is not None for each in later[:-1]), "only the last round has no drop threshold")
     shifts = [s / each.sigma for s, each in zip(sensitivities(rounds), later, strict=True)]
     cells = sum(((each.cell * arb(2) ** -each.bounding.bits / each.sigma) ** 2 for each in later), arb(0))
-    # Half a cell per round, in standard deviations of the score. The margin is never below this value.
+    # The margin is at least half a cell per round, in standard deviations of the score.
     margin = up(rounds.margin.max(cells.sqrt() / 2 + MARGIN))
     variance, spread = arb(0), []
     for each in later:
@@ -208,8 +210,8 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
             moves = [up(c * mu * arb(each[r]) / WHOLE_CAP / h) for each in caps]
             whole = [cell(move, ONE) for move in moves]
             span = range(low[r], max(low[r], high[r]) + max(whole) + 2)
-            # V_(r+1) at its points from low[r + 1]. After the last round, an item counts only if it reaches the
-            # threshold.
+            # The values of V_(r+1) at the points from low[r + 1] on. After the last round, an item counts only if it
+            # reaches the threshold.
             start = low[r + 1] if r + 1 < count else 0
             reached = means(values, start, drops[r], tops[r], h, c, span, len(levels))
             bulge = h * h / (8 * c * c)
@@ -219,7 +221,8 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
                 part = move - k
                 raised = [up(x * (1 - part) + y * (part + bulge)) for x, y in pairwise(row[k:])]
                 mixed = [up(q * x + (1 - q) * y) for x, y in zip(raised[:size], row[:size], strict=True)]
-                # Values at the points. Between points, V exceeds the line by at most the bulge of the upper point.
+                # The values of V at the points. Between points, V exceeds the line by at most `bulge` times its value
+                # at the upper point.
                 values.append([up(x + bulge * y) for x, y in pairwise([*mixed, ONE])] if r else mixed)
         return [row[0] for row in values]
     finally:
@@ -236,10 +239,11 @@ def means(values: Grid, start: int, drop: arb, top: arb, h: arb, c: arb, span: r
 
     H(y) is the mean of V(y + c N), and V is given at points from `start`.
 
-    V is a sum of nonnegative steps up and ramps over whole cells. The summands are a step at the drop threshold to the
-    value at the first point above it; ramps; a step at the last point below the threshold to the value above it; and a
-    step from there to 1. Therefore V is above its straight lines, and H is a product of two matrices. If both
-    thresholds are in one cell, the first point is above both, and the first step is to its value.
+    V is a sum of nonnegative upward steps and of ramps over whole cells. The summands are a step at the drop threshold
+    to the value at the first point above it; ramps; a step at the last point below the threshold to the value above it;
+    and a step from there to 1. Therefore this sum is nowhere below the straight lines between points, and H is a
+    product of two matrices. If both thresholds are in one cell, the first point is above both, and the first step is to
+    its value.
     """
     last = cell(top, h)
     steps, ramps = [(top, [ONE] * levels)], []

@@ -1,8 +1,8 @@
 """One pass over unknown items with a threshold, for classic weightings and DPNE (docs/privacy/set-union.md).
 
-For Gaussian noise, the joint bound is over all (t, w), for a user who has t novel items of weight w each. Let d be the
-probability 1 - Phi((threshold - w) / sigma)^t, and let m^2 = (S^2 - t w^2) / sigma^2 + M. Then delta is at most the
-larger of
+For Gaussian noise, the joint bound is the maximum over all (t, w) for a user who has t novel items of weight w each.
+Let d be the probability 1 - Phi((threshold - w) / sigma)^t, and let m^2 = (S^2 - t w^2) / sigma^2 + M. Then delta is at
+most the larger of
 
     d + (1 - d) delta_G(epsilon - ln(1 - d); m)    and    delta_G(epsilon + ln(1 - d); m).
 
@@ -45,9 +45,9 @@ def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowe
     """Yield bounds that together cover every case, and divide the cases until each bound is allowed."""
 
     def cost(few: int, many: int, light: arb, heavy: arb, shared: arb) -> arb:
-        """Bound all cases from few to many items and light to heavy weights.
+        """Bound all cases with `few` to `many` items and weights from `light` to `heavy`.
 
-        `shared` is the sum of their other squares.
+        `shared` bounds the sum of the squares of the user's other weights.
         """
         d = any_of(up(reach(first, rule, heavy)), many)
         if not d < 1:

@@ -1,8 +1,8 @@
 """Totals of several releases (docs/privacy/composition.md), for folders by claim 1 and for ledgers by claim 2.
 
 A release with novel and mu is dominated by a revealing outcome of probability h = novel / (2 Phi(-mu / 2)) and a
-Gaussian of mu. Any other release is dominated by a revealing outcome, which has the delta of the release as its
-probability, and by randomised response with its epsilon. Then delta is
+Gaussian mechanism with this mu. Any other release is dominated by a revealing outcome, which has the delta of the
+release as its probability, and by randomised response with its epsilon. Then delta is
 
     D + (1 - D) E[delta_G(epsilon - L; mu)],    D = 1 - prod(1 - h),    L the sum of losses of randomised responses.
 """
@@ -33,7 +33,10 @@ LOOSE = 4
 
 @dataclass(frozen=True)
 class Release:
-    """The guarantee of a release as in JSON. It includes novel and mu if the release has them."""
+    """The guarantee of a release, with the fields of its JSON form.
+
+    It includes novel and mu if the release has them.
+    """
 
     epsilon: float
     delta: float
@@ -46,7 +49,7 @@ class Release:
         return arb(self.delta) if self.mu is None else up(self.novel / (2 * normal(-self.mu / 2))).min(ONE)
 
     def covered_by(self, spend: Any) -> bool:
-        """Return whether the spend of a guarantee, if it has one, has at least this novel and mu."""
+        """Return whether a guarantee has no spend, or a spend with at least this novel and mu."""
         if spend is None:
             return True
         room = 1 + arb(1e-9)
@@ -78,7 +81,8 @@ def release_of(frame: SimpleNamespace, terms: Sequence[tuple[str, arb, str]], cl
     elif frame.proof == "nights":
         square = nights.square_of(numbers)
     elif frame.proof == "picks":
-        # docs/privacy/top.md, "Other releases": k picks of half the rate, and twice the mu of the rounding.
+        # By "Other releases" in docs/privacy/top.md, a ranking costs k picks of half the rate and twice the mu of the
+        # rounding.
         k = max(1, numbers.picks)
         square = (arb(k).sqrt() * dominating(numbers.rate / 2) + 2 * dominating(public.rounded(numbers))) ** 2
     pair = () if square is None else (up(novel), up(square.sqrt()))
@@ -141,7 +145,7 @@ def sums(releases: Sequence[Release]) -> tuple[Fraction, Fraction]:
 
 
 def holds(epsilon: float, releases: Sequence[Release], stated: float = 0.0) -> bool:
-    """Return whether the sum of deltas, or a stated delta, is proved at this epsilon for fixed budgets."""
+    """Return whether the sum of deltas (or `stated`, if it is larger) is proved at this epsilon for fixed budgets."""
     whole, delta = sums(releases)
     return written(epsilon) >= whole or bool(composed(arb(epsilon), releases) <= ball(max(delta, written(stated))))
 
@@ -159,7 +163,7 @@ class Account:
     """The sums of the releases that were charged to a data set, and the caps on these sums (claim 2)."""
 
     def __init__(self, epsilon: float, delta: float) -> None:
-        """Start with an empty account of a budget."""
+        """Create an empty account with a budget."""
         self.epsilon, self.delta, self.count = written(epsilon), written(delta), 0
         self.plain, self.mixed, self.chance, self.trade = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
         self.square, self.dominated = arb(0), arb(0)
@@ -227,8 +231,8 @@ def replay(budget: tuple[float, float], entries: Sequence[dict[str, Any]]) -> di
         require(whole and each["number"] == place and each["times"] >= 1, "an entry is missing or out of range")
         stated = each["mechanism"], each["guarantee"]
         if each["reserve"]:
-            # An earlier reserve with this mechanism and guarantee paid for the release. It pays as often as it was
-            # charged.
+            # An earlier reserve with this mechanism and guarantee paid for the release. The reserve pays for as many
+            # releases as were charged to it.
             paid = left.get(each["reserve"], (0, None))
             part = "drawn" if paid[0] > 0 and paid[1] == stated and each["times"] == 1 else ""
             left[each["reserve"]] = (paid[0] - 1, paid[1])

@@ -84,12 +84,12 @@ def rounds_of(numbers: Any) -> list[str]:
 
 
 def unused(numbers: Any) -> arb:
-    """Return the part of the cap on mu^2 that chosen rounds leave to later passes (docs/privacy/limit.md)."""
+    """Return the part of the cap on mu^2 that chosen rounds leave for later passes (docs/privacy/limit.md)."""
     return ZERO if numbers.choice is None else (numbers.choice.square - square_of(numbers.rounds)).max(ZERO)
 
 
 def follow(later: Any, passes: list[dict[str, Any]], more: arb = ZERO) -> None:
-    """Require that S / sigma of the later releases is at most the price of a user or the remaining budget.
+    """Require that (S / sigma)^2 of each later pass is at most its price or the rest of the common cap.
 
     If each user pays separately, `more` is added to the cap of the certificate.
     """
@@ -169,7 +169,7 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
     for each in statistics:
         part, sensitivity, bins = Fraction(each["part"]), each.get("sensitivity"), each.get("bins")
         # A user is in one class of length, and has at most as many distinct symbols as the alphabet or a sequence has.
-        # The two numbers of symbols count only the first symbols.
+        # With two numbers of symbols, only the first symbols of a sequence are counted.
         most = FIRST_SYMBOLS if bins == 2 else numbers.alphabet or statistics[0].get("symbols") or longest
         least = 1 if each["pass"] == "lengths" else min(most, longest)
         require(each["pass"] == "lengths" or bins in (1, 2), "another statistic ran")
@@ -177,7 +177,7 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
         spent += (1 - spent) * part
     ends = {spent}
     for each in passes[len(statistics) :]:
-        # Noise has the rate epsilon s / sensitivity, and the number of steps per user is the number of counted steps.
+        # The noise of a level has the rate epsilon s / sensitivity, and its sensitivity is the number of counted steps.
         require(each.get("sensitivity") == steps, "a level ran with noise for another number of steps")
         shares = [(Fraction(before), Fraction(own)) for before, own in each.get("shares", ())]
         require(bool(shares), "a level ran that pays nothing")
@@ -188,8 +188,8 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
 def steps_of(numbers: Any, lengths: dict[str, Any]) -> tuple[int, int]:
     """Return the length and the counted steps, which must follow from released lengths by the rules of the certificate.
 
-    Among the numbers that count enough steps, the rules select the one with the smallest price, in doubles. The price
-    is `per_noise` times the root of the noise, plus the share of the steps that are not counted.
+    Among the numbers of steps that are enough, the rules select the one with the lowest price, computed in doubles. The
+    price is `per_noise` times the square root of the noise, plus the share of the steps that are not counted.
     """
     longest, symbols = numbers.max_length, lengths.get("symbols") or 0
     first, released = lengths.get("first"), lengths.get("released")
@@ -221,7 +221,7 @@ def classes_of(usual: int, first: list[int], released: list[int], rate: Fraction
     """Return the number of sequences in each class, up to the class of the longest sequences that are drawn.
 
     Classes after the last one with at least 4 noise scales are taken to be empty. The longest sequences are in one of
-    these clear classes or in the next class. They are no longer than usual unless at least a fifth of the sequences are
+    these clear classes or in the next class. They are longer than usual only if at least a fifth of the sequences are
     longer.
     """
     common = sum(each <= usual for each in first)

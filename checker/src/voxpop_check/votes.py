@@ -35,7 +35,8 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
         # epsilon >= -ln(1 - s).
         free = n.words == "one" and epsilon >= -(-n.rate).log1p()
         for steps, wide in GRIDS:
-            # With several votes per user, no line is known to be concave, so every point is a corner.
+            # With several votes per user, the points are not known to be on a concave curve, so every point is a
+            # corner.
             corners = [point[1:] for point in points] if n.again > 0 else hull(points, n, wide)
             worst = recursion(corners, n, epsilon, steps)
             if not free:
@@ -52,7 +53,7 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
 
 
 def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, arb]]:
-    """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users that do not determine the result of a round."""
+    """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users that do not almost surely determine a round."""
     # Tails are products of at most theta doubles and multiples of 2^-128.
     exact = [n.rate] + [n.rate * n.again * n.further**x for x in range(n.theta - 1)]
     tails = [ONE] + [x * (1 + arb(0, n.theta * 2.0**-52)) + arb(0, 2.0**-128) if x > 0 else arb(0) for x in exact]
@@ -78,7 +79,7 @@ def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, ar
 
 
 def hull(points: list[tuple[int, arb, arb, arb, arb]], n: SimpleNamespace, wide: float) -> list[tuple[arb, ...]]:
-    """Return fewer corners for one vote per user. In this case, the points are on a concave curve.
+    """Return a few corners that bound the points, which are on a concave curve for one vote per user.
 
     The slope from k to k + 1 is (1 - s)(k + 1) / (k + 2 - theta), which decreases in k. Therefore a range of points is
     inside the triangle of its two ends and the intersection of the tangents at these ends. The maximised expression is
@@ -146,7 +147,10 @@ def shift(p: arb, q: arb, g: arb) -> tuple[int, arb, arb]:
 
 
 def at(values: list[arb], j: int, w: arb, stay: arb) -> arb:
-    """Return F between two nodes. F is at most 1 to the left of all nodes, and at most its last value to the right."""
+    """Return F between two nodes.
+
+    F is at most 1 to the left of all nodes, and at most its value at the last node to the right of them.
+    """
     if j < 0:
         return ONE
     return values[-1] if j >= len(values) - 1 else values[j] * stay + values[j + 1] * w

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.secret import Secret
 
 
-# The vector of a round. The trie and the alphabet are public. Therefore the children of all living prefixes have the
-# same places in the vectors of all nodes, as secure aggregation requires.
+# This section encodes the votes of a round as a vector. The trie and the alphabet are public. Therefore the children of
+# all living prefixes have the same places in the vectors of all nodes, as secure aggregation requires.
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -36,7 +36,7 @@ def public_symbols(alphabet: str, declared: str | None) -> tuple[Symbol, ...]:
             letters. For tokens, these are the words of phrases, separated by spaces.
 
     Raises:
-        InputError: If the alphabet is tokens without a list, or a symbol occurs twice.
+        InputError: If the alphabet is "tokens" and no list is given, or if a symbol occurs twice.
     """
     if alphabet == "bytes":
         return tuple(range(256))
@@ -53,7 +53,7 @@ def public_symbols(alphabet: str, declared: str | None) -> tuple[Symbol, ...]:
 
 
 class Domain:
-    """The prefixes that a round may grow, with their places in a vector.
+    """The prefixes that a round can grow, with their places in a vector.
 
     The places are computed on request, so the prefixes are never all in memory.
     """
@@ -75,8 +75,8 @@ class Domain:
         # All nodes must use the same order, because otherwise votes for different prefixes would be added.
         self._live = sorted(trie.live, key=lambda each: tuple(map(str, each.symbols)))
         self._rank = {prefix.symbols: rank for rank, prefix in enumerate(self._live)}
-        # The children of a living prefix: first the words that end within the round, by length, and then the prefixes
-        # of full length.
+        # The children of a living prefix are first the words that end within the round, in increasing order of length,
+        # and then the prefixes of full length.
         self._start: dict[tuple[int, bool], int] = {}
         self._each = 0
         # A prefix of `known` symbols has a^(size - known) continuations of `size` symbols.
@@ -96,7 +96,7 @@ class Domain:
 
     @property
     def digest(self) -> bytes:
-        """The hash of all values that determine the places. Two parties compare it."""
+        """The hash of all values that determine the places. The server and the nodes compare it."""
         told = (self._known, sorted(self._start.items()), self._symbols, [prefix.symbols for prefix in self._live])
         return hashlib.sha256(repr(told).encode()).digest()
 
