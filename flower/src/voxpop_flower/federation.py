@@ -244,9 +244,9 @@ def next_trie(
 ) -> tuple[Trie, list[str]]:
     """Return the trie after a round, and one line for each node without counted votes.
 
-    A node that is lost or late, or sends a malformed answer, is equivalent to a set of users who were not sampled.
-    Therefore the round continues without this node, and the guarantee remains valid. A second answer of a node is not
-    counted.
+    A node that is lost or late, or sends a malformed answer, has the same effect as a set of users who were not
+    sampled. Therefore the round continues without this node, and the guarantee remains valid. A second answer from a
+    node is not counted.
 
     Args:
         trie: The trie before the round.
@@ -264,7 +264,7 @@ def next_trie(
             continue
         try:
             total.update(read_votes(text, trie, rules))
-            # From now on, a second answer is ignored like the answer of an unknown node.
+            # From now on, a second answer of this node is ignored, like the answer of an unknown node.
             del waiting[node]
         except InputError as error:
             waiting[node] = f"sent an invalid vote: {error}"

@@ -2,7 +2,7 @@
 
 These values are the word of each user, the terms and the ballot of the run, the trie so far, and the last stage that
 the node answered. The node writes the folder in the first round that it answers, and later rounds read nothing else.
-Only one process of a node at a time uses the folder (`NodeSettings.locked`). Each file is replaced in one step, so a
+Only one process of a node uses the folder at a time (`NodeSettings.locked`). Each file is replaced in one step, so a
 process that is killed leaves either the old or the new file.
 """
 
@@ -52,7 +52,7 @@ class Kept:
 
         Args:
             terms: The terms of the run.
-            exclude: The fingerprint of its public list of words.
+            exclude: The fingerprint of the run's public list of words.
         """
         self.path.mkdir(mode=0o700)
         started = {"started": time.time(), "terms": terms, "exclude": exclude, "said": [-1, 0]}
@@ -154,7 +154,7 @@ class Kept:
 
 
 def delete_old(runs: Path, keep_hours: float) -> None:
-    """Delete the folders of runs that started too long ago, and damaged folders that have not been changed since then.
+    """Delete the folders of runs and damaged folders that are too old.
 
     Args:
         runs: The folder of all runs of the node.

@@ -1,8 +1,10 @@
-"""Secure aggregation of vectors of counts, which reveals only the total. Needs the distribution `voxpop-flower`.
+"""Secure aggregation of vectors of counts, which reveals only the total.
+
+This module requires the distribution `voxpop-flower`.
 
 The protocol is from Bonawitz et al., "Practical Secure Aggregation for Privacy-Preserving Machine Learning" (CCS 2017),
 with a complete graph of nodes. The library `cryptography` provides key agreement, encryption and masks, and Flower
-provides Shamir's secret sharing. SecAgg+ of Flower is not used, because it supports only the old workflows of Flower,
+provides Shamir's secret sharing. Flower's SecAgg+ is not used, because it supports only the old workflows of Flower,
 adds randomly rounded floats, and derives its masks from 32 bits (`pseudo_rand_gen`), which a server can search
 exhaustively.
 """
@@ -62,7 +64,7 @@ def agreed(secret: bytes, public: bytes, purpose: str) -> bytes:
 
 
 def mask(seed: bytes, purpose: str, length: int) -> Sums:
-    """Return a vector of 32-bit numbers that is pseudorandom without the seed.
+    """Return a vector of 32-bit numbers that is pseudorandom for anyone without the seed.
 
     Args:
         seed: The seed of 32 bytes.
@@ -82,7 +84,8 @@ def sealed(key: bytes, text: bytes, context: str) -> bytes:
         text: The secret text.
         context: The public context, which `opened` must receive unchanged.
     """
-    # A nonce has 96 random bits. A key encrypts one letter in each direction, so a collision is negligible.
+    # A nonce has 96 random bits. A key encrypts only one letter in each direction, so the probability of a collision is
+    # negligible.
     nonce = os.urandom(_NONCE)
     return nonce + AESGCM(key).encrypt(nonce, text, context.encode())
 
@@ -116,7 +119,7 @@ LEAST_NODES = 3
 
 
 def least_of(nodes: int) -> int:
-    """Return the number of nodes that must remain until the end. It is more than two thirds of all nodes.
+    """Return the number of nodes that must remain until the end. This number is more than two thirds of all nodes.
 
     Fewer nodes cannot unmask anything, so a server that colludes with up to a third of the nodes learns only the total.
     """
@@ -134,7 +137,7 @@ class Member:
         session: The name of the run and the round. Keys and masks differ between sessions.
         number: The id of the node.
         secrets: The key of its masks, the key of its letters, and the seed of its mask.
-        peers: Two public keys of each node, including this node.
+        peers: The two public keys of each node, including this node.
         letters: Encrypted messages of the other nodes, with two shares each.
         said: The last answered stage. Each stage is answered once.
     """
@@ -147,7 +150,7 @@ class Member:
     said: int = 0
 
     def keys(self) -> tuple[bytes, bytes, bytes]:
-        """Return the answer of stage 1, which is two public keys and the node's commitment to its mask."""
+        """Return the answer of stage 1, which consists of two public keys and the node's commitment to its mask."""
         self._once(1)
         return public_of(self.secrets[0]), public_of(self.secrets[1]), committed(self.secrets[2])
 
@@ -155,7 +158,7 @@ class Member:
         """Return the answer of stage 2, a letter to each other node with one share each of this node's key and mask.
 
         Args:
-            peers: Two public keys of each node that takes part.
+            peers: The two public keys of each node that takes part.
 
         Raises:
             InputError: If there are too few nodes, or the keys of this node are missing or changed.
@@ -182,7 +185,7 @@ class Member:
         return letters
 
     def masked(self, letters: Mapping[int, bytes], sums: Sums) -> Sums:
-        """Return the answer of stage 3, which is the sums plus this node's own mask and one mask for each other node.
+        """Return the answer of stage 3, the vector of sums plus this node's own mask and one mask per other node.
 
         Args:
             letters: Messages of other nodes to this node. Nodes without a message are excluded.
@@ -332,7 +335,7 @@ class Collector:
 
         came: dict[str, Any] = {"nodes": list(self.masked)}
         shares = self._stage("unmasking", dict.fromkeys(self.masked, came), shares_of)
-        # The sums are modulo 2^32. Pair masks cancel here for nodes that both sent their sums.
+        # The sums are modulo 2^32. The masks of two nodes cancel here if both nodes sent their sums.
         total: Sums = np.zeros(self.length, np.uint32)
         for vector in self.masked.values():
             total = total + vector
@@ -381,7 +384,7 @@ class Collector:
     def _stage(
         self, stage: str, told: Answers, read: Callable[[int, Mapping[str, Any]], Read | None], least: int = 0
     ) -> dict[int, Read]:
-        """Return the answers of the nodes in a stage, and add a complaint for each node without an accepted one."""
+        """Return the answers of the nodes in a stage, and add a complaint for each node without an accepted answer."""
         answers, kept = self.ask(stage, told), {}
         for node, answer in sorted(answers.items()):
             found = read(node, answer)
@@ -413,6 +416,6 @@ def _by_node(answer: Mapping[str, Any], name: str) -> dict[int, bytes]:
 
 
 def _texts(answer: Mapping[str, Any], name: str) -> list[bytes]:
-    """Return the list of bytes that a node sent, or an empty list if it sent another value."""
+    """Return the list of bytes that a node sent, or an empty list if the node sent anything else."""
     sent = answer.get(name)
     return list(sent) if isinstance(sent, list | tuple) and all(isinstance(each, bytes) for each in sent) else []

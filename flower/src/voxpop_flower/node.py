@@ -51,9 +51,10 @@ def client_of(load: Load | None = None, config: Configure | None = None) -> Clie
 
     Args:
         load: A function that returns the data of the node's users, as `voxpop.read` does. The app calls it once per
-            run, in the first round that the node answers. By default, the app reads the table in the node config.
-        config: A function that returns values that are computed in code, for example for the simulation engine of
-            Flower. These values replace the values of the node config.
+            run, in the first round that the node answers. By default, the app reads the table that the node config
+            names.
+        config: A function that returns config values computed in code, for example for the simulation engine of Flower.
+            These values override the values of the node config.
 
     Returns:
         The app for the entry `clientapp` of pyproject.toml.
@@ -145,7 +146,7 @@ def _answered(
 def _listed(told: Mapping[str, Any]) -> PublicList:
     """Return the public words of a message."""
     words = json.loads(str(told["exclude"]))
-    if not isinstance(words, list):  # A string would be the path of a file of this node.
+    if not isinstance(words, list):  # A string would be read as the path of a file on this node.
         raise InputError("the public words of a run must be a list. Start a new run.")
     return PublicList.of(words)
 
@@ -204,7 +205,7 @@ def _table(given: Mapping[str, str]) -> LocalCorpus:
 
 
 def _asked(run: Kept, told: Mapping[str, Any], settings: Settings) -> tuple[Trie, HittersPlan, LocalCorpus]:
-    """Return the trie, the plan and the users of the next vote, after checking it against the budget of the run.
+    """Return the trie, the plan and the users of the next vote, after checking the vote against the budget of the run.
 
     Raises:
         BudgetError: The votes exceed the budget.

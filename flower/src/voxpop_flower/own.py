@@ -122,7 +122,7 @@ class NodeSettings:
         """Return the account of this node, which is created with the first run.
 
         Raises:
-            LedgerError: The ledger was lost or damaged, or it has a different total.
+            LedgerError: The ledger was lost or damaged, or it has a different total budget.
         """
         path = self.state / LEDGER
         create = not path.exists() and not traces_of(path)

@@ -110,7 +110,7 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
 
 
 def numbers_of(ballot: Ballot) -> list[float]:
-    """Return a ballot as the numbers of a message."""
+    """Return a ballot as numbers for a message."""
     return [ballot.rate, float(ballot.theta), ballot.again, ballot.further]
 
 

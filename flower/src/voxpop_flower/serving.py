@@ -153,7 +153,7 @@ def _asked(
 ) -> dict[int, dict[str, Any]]:
     """Query nodes, and return the first answer of each node that answers in time without an error.
 
-    A message expires after the patience of the server. The numbers of nodes are sent as text, because they exceed the
+    A message expires after the patience of the server. The ids of nodes are sent as text, because they can exceed the
     range of integers in a message.
     """
     messages = []
@@ -172,7 +172,7 @@ def _asked(
 
 
 def _numbered(answer: dict[str, Any]) -> dict[str, Any]:
-    """Return an answer with the numbers of nodes as integers, or an empty answer if they are not integers."""
+    """Return an answer with the ids of nodes as integers, or an empty answer if they are not integers."""
     try:
         return {**answer, "nodes": [int(node) for node in answer.get("nodes", ())]}
     except (TypeError, ValueError):

@@ -1,1 +1,1 @@
-"""Engines store the private data and answer mechanisms through one contract: in memory, in files or on Spark."""
+"""Engines store the private data in memory, in files or on Spark, and give mechanisms access through one contract."""

@@ -49,12 +49,12 @@ WORDS_PASS = "words"
 
 
 def sample_of(pass_name: str) -> str:
-    """Return the purpose of the samples of one weighing."""
+    """Return the purpose of the samples that one weighing draws."""
     return f"sample/{pass_name}"
 
 
 def order_of(pass_name: str) -> str:
-    """Return the purpose of an order of users."""
+    """Return the purpose of the draws that order the users."""
     return f"order/{pass_name}"
 
 
@@ -92,10 +92,10 @@ class Weights(Protocol):
     """
 
     def chosen(self, decision: Opening) -> Int64s:
-        """Return the items that pass, in increasing order.
+        """Return the items that pass the decision, in increasing order.
 
-        At length 1, the result contains numbers for `texts`. At longer lengths, it contains names of grams. Only items
-        with weight are tested, so an item without weight is never returned.
+        At length 1, the result contains ids for `texts`. At longer lengths, it contains names of grams. Only items with
+        weight are tested, so an item without weight is never returned.
         """
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
@@ -103,8 +103,8 @@ class Weights(Protocol):
 
         Args:
             levels: A function that returns the number of cutpoints that each item with weight reaches.
-            spurious_names: The names, in increasing order, that have a level if they have no weight. They are simulated
-                and therefore public.
+            spurious_names: The names, in increasing order, that are returned with a level if they have no weight. They
+                are simulated and therefore public.
             theirs: int64 (spurious), the level of each of these names.
         """
 
@@ -119,8 +119,8 @@ class PoolWalk(Protocol):
     """The items in adaptive rounds.
 
     `first_round` is followed by a single `draw` of each user's pool, and then by later rounds with `advance`. Scores
-    and the set of undecided items remain inside the engine. Users weigh in the order of "order/adaptive rounds/length
-    1" in all rounds.
+    and the set of undecided items remain inside the engine. In all rounds, users give weight in the order of
+    "order/adaptive rounds/length 1".
     """
 
     def sizes(self, edges: Sequence[int]) -> Weights:
@@ -151,7 +151,7 @@ class PoolWalk(Protocol):
         """Draw a pool of at most `size` remaining items for every user, uniformly and only once."""
 
     def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
-        """Weigh a new draw of undecided items from each user's pool, at most the limit, and then decide about items.
+        """Weigh newly drawn undecided items of each user's pool, at most the limit, and then decide about items.
 
         If users take part at random, the draw has the purpose "part/PASS" and depends on the user's key and 0. The step
         is applied to every undecided item of every pool, even if no user drew the item, because the proof requires the
@@ -159,7 +159,10 @@ class PoolWalk(Protocol):
         """
 
     def released(self) -> pa.LargeStringArray:
-        """Return the released items, in the order of their bytes. Only the first round releases listed items here."""
+        """Return the released items, in the order of their bytes.
+
+        The result contains listed items only if the first round released them.
+        """
 
     def levels(self) -> tuple[pa.LargeStringArray, Bytes]:
         """Return the listed items in pools that have reached a level above 0, in any order, and their levels."""
@@ -168,8 +171,8 @@ class PoolWalk(Protocol):
 class LengthWalk(Protocol):
     """Grams by length: `weigh` the users' grams, `keep` the released grams, and `extend` to the next candidates.
 
-    After `keep` or `keep_words`, the kept grams can be weighed again, by their ranks. If a weighing has a charge, it
-    reduces the users' remaining budgets permanently. At the beginning of a walk, no user has been charged.
+    After `keep` or `keep_words`, the kept grams can be weighed again, by their ranks. If a weighing has a charge, the
+    charge reduces the users' remaining budgets permanently. At the beginning of a walk, no user has been charged.
     """
 
     @property
@@ -294,8 +297,9 @@ class Engine(Protocol):
         Args:
             shares: The weighting, which divides a user's weight.
             limit: The maximum number of items per user. A user with more items draws `limit` of them uniformly.
-            secret: The source of the sample ("sample/PASS" by the user's key and the item's 64 bits of "words"). If the
-                weighting is sequential, it is also the source of the order of users ("order/PASS" by the user's key).
+            secret: The source of the sample, which is drawn for "sample/PASS" from the user's key and the item's 64
+                bits of "words". If the weighting is sequential, the secret also determines the order of users
+                ("order/PASS" by the user's key).
             pass_name: The name of this pass of the release. Every pass makes new draws.
         """
 
@@ -326,9 +330,9 @@ class Engine(Protocol):
         """Return the same users with either their single typed keys or some of their joint typed keys.
 
         Args:
-            keys: The columns and combinations.
-            listed: The public tokens. A joint key is kept if all its single values are listed. None keeps single keys
-                instead.
+            keys: The columns and the combinations of columns that form keys.
+            listed: The public tokens. A joint key is kept if all its single values are listed. If None, the single keys
+                are kept instead.
         """
 
     def with_more(self, items: int) -> "Engine":
@@ -361,7 +365,7 @@ class Engine(Protocol):
             first: Whether no night has run yet.
 
         Raises:
-            InputError: The state is on another engine.
+            InputError: The state is stored in another engine.
             MemoryLimitError: The night would exceed the memory limit of the data.
         """
 
@@ -399,7 +403,7 @@ def check_ordered(engine: Engine) -> None:
 
 
 def elsewhere(place: str) -> InputError:
-    """Build the error raised for rows of a series if its state is on another engine."""
+    """Build the error raised for rows of a series if its state is stored in another engine."""
     return InputError(f"the state of this series is {place}. Read the rows of every night there.")
 
 

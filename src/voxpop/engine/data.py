@@ -42,7 +42,9 @@ class Corpus:
         return self._engine.kind
 
     def save(self, folder: str | Path) -> None:
-        """Save to a folder, so that texts are tokenized only once. `voxpop.load_corpus` maps the folder into memory.
+        """Save the data to a folder, so that texts are tokenized only once.
+
+        `voxpop.load_corpus` maps the folder into memory.
 
         Args:
             folder: The folder, which is created or replaced. Only its owner may read it, because it contains private

@@ -224,7 +224,7 @@ class LocalCorpus:
             self.limit.require(size, what)
 
     def length_walk(self) -> MemoryLengthWalk:
-        """Return the walk from words to longer and longer grams."""
+        """Return the walk from words to grams of increasing length."""
         return MemoryLengthWalk(
             self.tokens,
             self.user_start,
@@ -236,7 +236,9 @@ class LocalCorpus:
         )
 
     def save(self, folder: str | Path) -> None:
-        """Save to a folder, so that texts are tokenized only once. `voxpop.load_corpus` maps it back into memory.
+        """Save the data to a folder, so that texts are tokenized only once.
+
+        `voxpop.load_corpus` maps the folder back into memory.
 
         Args:
             folder: The folder, which is created or replaced. Only its owner may read it, because it contains the
@@ -309,7 +311,7 @@ def load_corpus(
         work_folder: The folder for work files under a memory limit.
 
     Returns:
-        The corpus. Its pages are read from disk when they are needed.
+        The corpus. The pages of the corpus are read from disk when they are needed.
 
     Raises:
         SourceError: The folder contains no corpus, a corpus from a different version, or a damaged corpus.
@@ -392,15 +394,15 @@ def one_sequence_each(
         corpus: The private data.
         alphabet: The distinct symbols, which are public.
         max_length: The maximum number of symbols per user.
-        secret: The source of the draw of one document per user. None joins the documents, for comparisons.
+        secret: The source of the draw of one document per user. If None, the documents are joined, for comparisons.
         other: The symbol of the alphabet that replaces all other tokens, or None to remove them.
 
     Returns:
-        int32, the numbers of alphabet symbols, with `len(alphabet)` after each sequence. Users without a symbol are
-        absent.
+        int32, the indices of symbols in the alphabet, with `len(alphabet)` after each sequence. Users without a symbol
+        are absent.
     """
-    # int32 by token, its symbol, or -1 outside the alphabet. The alphabet is public, so this array reveals nothing. It
-    # is copied, because kernels would be compiled again for a read-only array.
+    # int32 by token, the index of its symbol, or -1 if the token is outside the alphabet. The alphabet is public, so
+    # this array reveals nothing. It is copied, because kernels would be compiled again for a read-only array.
     names = numbers_of(pc.index_in(corpus.vocabulary, value_set=string_array(alphabet)), missing=-1).astype(np.int32)
     if other is not None:
         names[names < 0] = alphabet.index(other)

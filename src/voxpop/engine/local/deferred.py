@@ -1,4 +1,7 @@
-"""The deferred candidates of all lengths, which one later pass weighs again. The users of a candidate are private."""
+"""The deferred candidates of all lengths, which one later pass weighs again.
+
+The users who have a candidate are private.
+"""
 
 from itertools import pairwise
 
@@ -30,7 +33,7 @@ class DeferredCandidates:
         self.size = 0
 
     def add(self, holdings: Holdings, ranks: Int32s, size: int) -> None:
-        """Defer candidates of one length.
+        """Store the deferred candidates of one length.
 
         Args:
             holdings: The users' grams of this length.
@@ -51,7 +54,7 @@ class DeferredCandidates:
 
     @classmethod
     def of(cls, items: Int32s, starts: Int64s, size: int) -> "DeferredCandidates":
-        """Return the collection that `joined` described.
+        """Return the collection with the arrays that `joined` returned.
 
         Args:
             items: int32, the candidates of all users, concatenated.
@@ -102,7 +105,7 @@ class UserBudgets:
     """The remaining budget of each user, in stored order."""
 
     def __init__(self, left: Int64s | None = None) -> None:
-        """Start with the remaining budgets; None before the first charge."""
+        """Store the remaining budgets of all users; None before the first charge."""
         self._left = left
 
     def left(self, users: int) -> Int64s | None:
@@ -136,7 +139,7 @@ def runs_of_holdings(holdings: Holdings, wanted: Bytes | None, *, whole: bool) -
     starts = holdings.user_start
     # uint8 (ids). An empty array selects all ids.
     mask = np.empty(0, np.uint8) if wanted is None else wanted
-    # Cut only between users, so no run is counted in two parts.
+    # The positions are cut only between users, so no run is counted in two parts.
     cuts = np.searchsorted(starts, np.arange(0, int(starts[-1]), _DEFERRED_AT_ONCE))
     edges = np.unique([0, *cuts.tolist(), starts.size - 1]).tolist()
 

@@ -1,7 +1,7 @@
 """The exact figures of a corpus, for its owner. They have no noise, so they are private and never part of a release.
 
-No mechanism imports this module. Its callers mark the figures as PRIVATE. `held` is a `LocalCorpus`. This module cannot
-import the class, because `engine/data.py` imports this module.
+No mechanism imports this module. The callers of this module mark the figures as PRIVATE. `held` is a `LocalCorpus`.
+This module cannot import that class, because `engine/data.py` imports this module.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class Summary(Printed):
 
     Attributes:
         kind: "text", "tokens", "items" or "sequence".
-        token_source: The method that made the tokens.
+        token_source: The method that produced the tokens.
         columns: The columns of items and their types; empty for words.
         figures: The private numbers by name, rounded to two digits unless they are exact.
         frequent: The most frequent tokens and their numbers of users; empty unless they were requested.
@@ -149,8 +149,8 @@ class ExactCount:
 def counted(held: Any, listed: Mapping[int, Int64s]) -> Iterator[ExactCount]:
     """Count the users of all grams, length by length.
 
-    From length 2 on, a gram is counted only if at least two users have its beginning, or if its beginning is the
-    beginning of a listed gram. Any other gram can have only one user.
+    From length 2 on, a gram is counted only if at least two users have the gram without its last token, or if this
+    shorter gram begins a listed gram. Any other gram can have only one user.
 
     Args:
         held: The corpus.

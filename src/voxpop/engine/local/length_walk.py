@@ -1,4 +1,4 @@
-"""The walk through a corpus, length by length. It contains the users' grams that may still be released."""
+"""The walk through a corpus, length by length. The walk contains the users' grams that can still be released."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -45,7 +45,7 @@ _WalkState = dict[str, NDArray[Any]]
 
 
 class MemoryLengthWalk:
-    """A walk through the lengths in one array with an int32 per position. Each length overwrites this array.
+    """A walk through the lengths in a single array with one int32 per position. Each length overwrites this array.
 
     At each length, `weigh` weighs the users' grams, `keep` keeps the released grams, and `extend` continues with the
     candidates of the next length. The name of a gram of length 1 is its id in the vocabulary. The name of a longer gram
@@ -64,7 +64,7 @@ class MemoryLengthWalk:
         limit: MemoryLimit | None = None,
         ordered: bool = True,
     ) -> None:
-        """Start with the tokens of all users.
+        """Start a walk with the tokens of all users.
 
         Args:
             tokens: int32, the token at each position; -1 after each document.
@@ -73,7 +73,7 @@ class MemoryLengthWalk:
             size: The number of distinct tokens.
             words: large_string, the tokens by id; None for a walk that continues after `keep`.
             limit: The memory limit of the walk; None for unlimited memory.
-            ordered: Whether tokens have an order. Only then are there grams.
+            ordered: Whether tokens have an order. Grams of more than one token require an order.
         """
         self._tokens, self._user_start, self._user_key = tokens, user_start, user_key
         self._size, self._words, self._limit, self._ordered = size, words, limit, ordered
@@ -92,7 +92,7 @@ class MemoryLengthWalk:
         Args:
             state: The state of the other walk, which is overwritten.
             length: The length of the grams that were kept.
-            size: The number of kept grams.
+            size: The number of grams that were kept.
             deferred_size: The number of deferred candidates.
         """
         walk = cls(state["ids"], state["user_start"], state["user_key"], size)
@@ -103,9 +103,9 @@ class MemoryLengthWalk:
         return walk
 
     def state(self, *, single: bool) -> _WalkState:
-        """Return the arrays for `of_state`, without positions that no longer gram can reach.
+        """Return the arrays for `of_state`, without positions that no longer grams can reach.
 
-        A run of positions without a gram (or without a kept token if `single`) is reduced to one position. Users who
+        A run of positions without a gram (or without a kept token if `single`) is shortened to one position. Users who
         have neither a gram nor a deferred candidate are removed.
         """
         ids = self._kept()
@@ -116,7 +116,7 @@ class MemoryLengthWalk:
         # Shape (users,), whether the user has a gram of this length or a deferred candidate.
         counts = np.diff(deferred_start)
         holding = (np.diff(before) > 0) | (counts > 0)
-        # To grow, a gram needs its own position and the position of its partner, which is the next position.
+        # A gram can be extended only with its own position and the next position, which is the position of its partner.
         live = (first if single else ids) >= 0
         needed = live.copy()
         # One empty position remains after each run, so adjacent runs remain separate.
@@ -158,7 +158,7 @@ class MemoryLengthWalk:
             self.put_in_order(secret)
         holdings, wanted, bounds = self._holdings(), self._wanted(among), None
         if charge is not None:
-            self._kept()  # users are not separated before the grams of length 1 are kept
+            self._kept()  # raises an error before the grams of length 1 are kept
             bounds = self._budgets.pay(charge, holdings, wanted)
         histogram = weigh(holdings, shares, limit, wanted, secret, pass_name, bounds)
         forget_pages(self._tokens)
@@ -187,7 +187,7 @@ class MemoryLengthWalk:
         return self._of_names(lambda part: among.holds(part).view(np.uint8), np.uint8)
 
     def _of_names(self, work: Callable[[Int64s], NDArray[_Cell]], kind: type[_Cell]) -> NDArray[_Cell]:
-        """Return a value for each id, which is computed from the names in batches."""
+        """Return a value for each id, computed from the names of the ids in batches."""
         if self._names is None:
             raise InternalError("names were requested, but there are none")
         parts = [self._names[begin : begin + _NAMES_AT_ONCE] for begin in range(0, self._names.size, _NAMES_AT_ONCE)]
@@ -210,22 +210,22 @@ class MemoryLengthWalk:
         return self._ids
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
-        """Keep only these grams.
+        """Keep only the released grams.
 
         Args:
             names: int64, the names of the released grams, including grams without users, in increasing order. At length
                 1, names below 0 represent words without users in this corpus.
-            deferred: int64, the names of deferred candidates in increasing order. A last pass weighs them again.
+            deferred: int64, the names of deferred candidates in increasing order. A final pass weighs them again.
         """
         check_width(names.size, PHRASES)
         if deferred is not None and deferred.size:
             if self._names is None:
                 raise InternalError("deferred candidates were passed, but this length has none")
             check_width(self._deferred.size + deferred.size, PHRASES)
-            # Do this before ids are overwritten, because the users of a candidate are unknown afterwards.
+            # The candidates are stored before ids are overwritten, because their users are unknown afterwards.
             self._deferred.add(self._holdings(), self._ranks(deferred), deferred.size)
-        # Ranks count all kept names, including names without users here, so they are public and do not depend on the
-        # engine.
+        # Ranks count all kept names, including names without users in this corpus, so they are public and do not depend
+        # on the engine.
         ranks = self._ranks(names)
         self._names = None
         if self._ids is None:
@@ -240,15 +240,16 @@ class MemoryLengthWalk:
         """Return the rank of each id among the sorted names, or -1 if its name is not among them."""
         if self._names is None:
             ranks = np.full(self._size, -1, np.int32)
-            # At length 1, an id is its own name, and names below 0 have no users here.
+            # At length 1, an id is its own name, and names below 0 have no users in this corpus.
             ranks[names[names >= 0]] = np.flatnonzero(names >= 0)
             return ranks
-        # There are few given names, so the table contains them rather than all names of this length.
+        # There are only a few names in the argument, so the table contains these names rather than all names of this
+        # length.
         table = table_of(names)
         return self._of_names(lambda part: find_names(part, table), np.int32)
 
     def _renamed(self, ids: Int32s, ranks: Int32s) -> Int32s:
-        """Write ranks in place, one int32 per position, and remove positions that no longer gram can reach.
+        """Write ranks in place, one int32 per position, and remove positions that longer grams cannot reach.
 
         The order of users does not change, and users without grams remain, because remaining budgets are stored in this
         order.
@@ -259,7 +260,7 @@ class MemoryLengthWalk:
                 pass
             return ids
         before, starts = self._user_start, np.zeros_like(self._user_start)
-        # Cut between users, at the boundaries of the ranges.
+        # The positions are cut between users, at the boundaries of the ranges.
         cuts = [int(np.searchsorted(before, begin)) for begin, _ in self._ranges[1:]]
         spans = list(pairwise([0, *cuts, before.size - 1]))
         ends = list(in_order(lambda span: rename_in_runs(ids, before, *span, ranks, starts), spans))
@@ -304,8 +305,8 @@ class MemoryLengthWalk:
         if self._limit is None:
             self._names = self._numbered(ids, partners, offset, need, estimates)
         else:
-            # With a memory limit, numbers differ from the numbers without a limit. Names do not differ, and results
-            # contain only names.
+            # With a memory limit, the numbers of pairs differ from the numbers without a limit. The names do not
+            # differ, and results contain only names.
             self._names = number_within(ids, partners, offset, need, estimates, self._limit)
         self._size = self._names.size
         self._length += 1
@@ -320,8 +321,8 @@ class MemoryLengthWalk:
             return names[:count]
 
         if ids.size > POSITIONS_IN_PARTS:
-            # Nearly all pairs occur in every part, and each part would store them. Therefore one thread fills a single
-            # table.
+            # In long arrays, nearly all pairs occur in every range, and each thread would store all of them. Therefore
+            # a single thread numbers all pairs.
             return number((0, ids.size))
         return self._merged(list(in_order(number, self._ranges)))
 
@@ -360,7 +361,7 @@ class MemoryLengthWalk:
 def _ranges(user_start: Int64s) -> list[tuple[int, int]]:
     """Return one range of positions per thread, cut between users."""
     total = int(user_start[-1])
-    # Start from equal parts, and move each cut to the beginning of the next user.
+    # The cuts start from equal parts and move to the beginning of the next user.
     wanted = [total * number // THREADS for number in range(1, THREADS)]
     cuts = [int(user_start[np.searchsorted(user_start, cut)]) for cut in wanted]
     edges = [0, *cuts, total]

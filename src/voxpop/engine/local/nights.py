@@ -34,7 +34,10 @@ decision and levels.
 
 
 class UserBatches(Protocol):
-    """The rows of a night. An import of their only class, `LocalCorpus`, would make a cycle of three files."""
+    """The rows of a night, as a protocol.
+
+    Importing its only implementation, `LocalCorpus`, would create a cycle of imports.
+    """
 
     @property
     def tokens(self) -> Int32s:
@@ -60,7 +63,7 @@ class UserBatches(Protocol):
 @final
 @dataclass(frozen=True, slots=True, repr=False)
 class Removed:
-    """The numbers of items and nights of a user that were removed from the state.
+    """The numbers of a user's items and nights that were removed from the state.
 
     Attributes:
         items: The number of items in the user's pool.
@@ -74,7 +77,7 @@ class Removed:
 @final
 @dataclass(slots=True, repr=False, eq=False)
 class NightlyPools:
-    """The users in weighing order, each with a pool that only grows, and all items of any pool.
+    """The users in weighing order, each with a pool that only grows, and all items that are in any pool.
 
     Attributes:
         keys: uint64 (users), a function of the user's id only.
@@ -84,7 +87,7 @@ class NightlyPools:
         starts: int64 (users + 1), the position where each pool begins.
         nights: int32, the night on which each item joined the pool.
         words: large_string (items), the public list and then other items in order of arrival. Items remain until the
-            series ends, even without users.
+            series ends, even if no user has them.
         scores: int64 (items), the scores after the last night.
         decided: int64 (items), the night after which the item gets no more weight, or 0. An item that is not on the
             public list is released on this night. A listed item is frozen at the highest level.
@@ -125,7 +128,7 @@ class NightlyPools:
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
         """Replace the items with the items of a public list.
 
-        These items have noise from the first night on, with or without users.
+        These items have noise from the first night on, even if no user has them.
 
         Args:
             listed: The list, in parts.
@@ -136,7 +139,7 @@ class NightlyPools:
     def take(
         self, corpus: UserBatches, secret: Source, night: int, pool: int, whole: int, past: Callable[[Uint64s], Int64s]
     ) -> None:
-        """Add new items to the pools in order of arrival and, within one night, of a keyed hash, up to `pool` per user.
+        """Add new items to the pools, up to `pool` items per user.
 
         Args:
             corpus: The rows of the night.
@@ -159,7 +162,7 @@ class NightlyPools:
         # A user without remaining budget was removed or cannot contribute any more, so the user's rows are ignored.
         room = np.append(np.where(self.left > 0, pool - np.diff(self.starts), 0), pool)[places]
         fresh, begins = _within(fresh, begins, room, keys, words, secret)
-        # From here on, only items that joined a pool exist.
+        # From here on, items that joined no pool are ignored.
         joined = np.zeros(len(words), np.bool_)
         joined[: len(self.words)] = True
         joined[fresh] = True
@@ -167,7 +170,7 @@ class NightlyPools:
         added = words.take(int64_array(np.flatnonzero(joined)[len(self.words) :]))
         check_width(len(self.words) + len(added), "items")
         self._merge(keys, places, fresh, begins, secret, night, whole)
-        # Add the noise of past nights before states are computed, because an item has this noise in both of two
+        # Add the noise of past nights before states are computed, because an item has the same noise in both of two
         # neighbouring streams.
         self.words = pa.chunked_array([self.words, added]).combine_chunks()
         self.scores = np.concatenate([self.scores, _in_parts(past, item_names(added, secret))])
@@ -192,9 +195,9 @@ class NightlyPools:
         return histogram
 
     def read(self, reading: Reading, weights: Int64s | None, secret: Source, decision: NightDecision) -> None:
-        """Add a night's noisy weights to the scores of all items, and decide about all items, with or without users.
+        """Add a night's noisy weights to the scores of all items, and decide about all items, even if no user has them.
 
-        The weights are None on a night without a run.
+        The weights are None on a night that was skipped.
         """
         weights = np.zeros(len(self.words), np.int64) if weights is None else weights
         names, scores = item_names(self.words, secret), self.scores
@@ -213,7 +216,8 @@ class NightlyPools:
         return int(np.count_nonzero(self.decided[~listed])), np.bincount(self.levels[listed], minlength=levels + 1)
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items at the level `frozen` and above, and release listed items at `lowest` and above."""
+        """Freeze listed items at or above the level `frozen`, and release listed items at or above the level
+        `lowest`."""
         self.decided = from_level(self.levels, frozen, night, self.decided)
         self.released = from_level(self.levels, lowest, night, self.released)
 
@@ -309,7 +313,7 @@ def _within(
     names = item_names(words.take(int64_array(held)), secret, parts=1)[:, 0][number]
     priority = secret.draws(sample_of(ORDER_OF_NIGHTS), keys[owner[drawn]], names)[:, 0]
     order = drawn[np.lexsort((priority, owner[drawn]))]
-    # Compute the rank of each item among the items of its user.
+    # The rank is the position of each item among the items of its user.
     rank = np.arange(order.size) - np.searchsorted(owner[order], owner[order])
     kept = np.ones(items.size, np.bool_)
     kept[order] = rank < room[owner[order]]
@@ -317,6 +321,6 @@ def _within(
 
 
 def _in_parts(work: Callable[[Any], Int64s], values: np.ndarray[Any, Any]) -> Int64s:
-    """Return the result for an array. Threads compute it in parts."""
+    """Return the result of a function for an array, which threads compute in parts."""
     parts = [values[first : first + ITEMS_AT_ONCE] for first in range(0, len(values), ITEMS_AT_ONCE)]
     return np.concatenate([np.empty(0, np.int64), *in_order(work, parts)])

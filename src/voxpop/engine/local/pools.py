@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from voxpop.privacy.weightings.capped import CappedDescent
 
 
-# The pools of users, in batches of several hundred thousand items, are in memory or (with a memory limit) in a work
-# file.
+# The pools of users, in batches of several hundred thousand items, are stored in memory or (with a memory limit) in a
+# work file.
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -57,7 +57,7 @@ class Batch:
 
     @staticmethod
     def of(items: Int32s, starts: Int64s, keys: Uint64s) -> "Batch":
-        """Return users with a copy of their items, because the given items may be a slice of a much larger array."""
+        """Return users with a copy of their items, because the items passed can be a slice of a much larger array."""
         return Batch(items.copy(), starts, keys, np.zeros(keys.size, np.int64))
 
     def undecided(self, states: Bytes) -> "Batch":
@@ -97,7 +97,7 @@ class PoolBatches:
         return map(self.read, range(len(self)))
 
     def read(self, number: int) -> Batch:
-        """Return a batch, which may be changed."""
+        """Return a batch, which the caller may change."""
         if self._file is None:
             return self._kept[number]
         begin, items, users = self._places[number]
@@ -122,8 +122,8 @@ class PoolBatches:
                 begin += each.nbytes
 
 
-# The code below is the part of adaptive rounds that reads users: pools of undecided items, and the users' contributions
-# to them. All engines use it.
+# The code below is the part of adaptive rounds that reads users, which consists of the pools of undecided items and the
+# users' contributions. All engines use it.
 
 _PoolResult = TypeVar("_PoolResult")
 
@@ -134,7 +134,7 @@ ORDER_OF_POOLS = "adaptive rounds/length 1"
 
 
 def count_classes(starts: Iterable[Int64s], edges: Sequence[int]) -> Int64s:
-    """Return the number of users in each class of numbers of items; see `PoolWalk.sizes`."""
+    """Return the number of users in each class by number of items; see `PoolWalk.sizes`."""
     counts = np.zeros(len(edges) + 1, np.int64)
     for each in starts:
         held = np.diff(each)
@@ -152,7 +152,7 @@ class PoolUsers:
     """
 
     def __init__(self, batches: PoolBatches, names: Uint64s, secret: Source) -> None:
-        """Start with users in the order of weighing.
+        """Store users in the order of weighing.
 
         Args:
             batches: The users.
@@ -182,7 +182,7 @@ class PoolUsers:
 
     @staticmethod
     def at(users: Batch, names: Uint64s, secret: Source) -> "PoolUsers":
-        """Start with users that `joined` returned. The caller must not use them afterwards."""
+        """Return the pools of the users that `joined` returned. The caller must not use the batch afterwards."""
         batches, starts = PoolBatches(None), users.starts
         for first, stop in user_spans(starts, TOKENS_AT_ONCE):
             begin, end = int(starts[first]), int(starts[stop])
@@ -193,7 +193,7 @@ class PoolUsers:
         return PoolUsers(batches, names, secret)
 
     def sizes(self, edges: Sequence[int]) -> Int64s:
-        """Return the number of users in each class of numbers of items."""
+        """Return the number of users in each class by number of items."""
         return count_classes((batch.starts for batch in self._batches), edges)
 
     def draw(self, size: int, pass_name: str) -> None:
@@ -203,7 +203,7 @@ class PoolUsers:
         """
         pooled = np.full_like(self.states, RELEASED)
         for number, batch in self._each(lambda each: self._pool(each, size, pass_name)):
-            # uint8 (items). These items are in at least one pool and are therefore undecided.
+            # uint8 (items). The items of a pool are undecided.
             pooled[batch.items] = UNDECIDED
             self._batches.write(number, batch)
         # An item that is in no pool is never weighed again.
@@ -220,8 +220,11 @@ class PoolUsers:
         return histogram
 
     def weigh_pools(self, shares: "CappedDescent", pass_name: str) -> Int64s:
-        """Return the weight of every item. Each user contributes to newly drawn undecided items of their pool."""
-        # int64 (items), 0 at the beginning of each round, because only scores accumulate over rounds.
+        """Return the weight of every item.
+
+        Each user contributes to undecided items that are drawn again from the user's pool.
+        """
+        # int64 (items), which starts at 0 in each round, because only scores accumulate over rounds.
         histogram = np.zeros(self.states.size, np.int64)
 
         def prepare(batch: Batch) -> tuple[Batch, Batch, Int64s]:
@@ -252,7 +255,10 @@ class PoolUsers:
         )
 
     def _each(self, work: Callable[[Batch], _PoolResult]) -> Iterator[tuple[int, _PoolResult]]:
-        """Remove decided items from each batch. Yield the number of each batch and its result, in order."""
+        """Remove decided items from each batch, and apply a function to the batch.
+
+        Yield the number of each batch and the result, in order.
+        """
 
         def prepare(number: int) -> tuple[int, _PoolResult]:
             return number, work(self._batches.read(number).undecided(self.states))
@@ -323,7 +329,10 @@ class Pools:
         self._decide(released, np.full(released.size, RELEASED, np.uint8))
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Set a public list, in parts, before pools are drawn. Its items have no caps, and levels decide about them."""
+        """Set a public list, in parts, before pools are drawn.
+
+        Its items have no caps, and levels rather than a threshold decide about them.
+        """
         known = np.zeros(len(self._vocabulary), np.uint8)
         # Use one call for all parts, because each call builds the hash table of the vocabulary again.
         for places in pc.index_in(pa.chunked_array(listed, pa.large_string()), value_set=self._vocabulary).chunks:
@@ -336,22 +345,22 @@ class Pools:
         self._users.draw(size, pass_name)
 
     def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
-        """Run a round, which weighs items of each pool and updates the score of every item that is in a pool."""
+        """Run a round, which weighs items of each pool and updates the score of every undecided item in a pool."""
         histogram = self._users.weigh_pools(shares, pass_name)
         undecided = np.flatnonzero(self._users.states > DROPPED)
         ids = undecided
         if self._levels is not None:
             ids = undecided[self._users.listed[undecided] == 0]
             self._raise(self._levels, undecided[self._users.listed[undecided] != 0], histogram, step)
-        # These are all undecided items of every pool, drawn in this round or not. Noise on all of them is essential
-        # (docs/privacy/adaptive.md, "Shared items").
+        # These are all undecided items of all pools, even if no user drew them in this round. Noise on all of them is
+        # essential (docs/privacy/adaptive.md, "Shared items").
         for part, (score, states) in self._opened(step, ids, histogram):
             # This is Z_r of every item of the part. The scores of decided items are not read again.
             self._score[part] = score
             self._decide(part, states)
 
     def _raise(self, levels: Bytes, ids: Int64s, histogram: Int64s, step: "ScoreStep") -> None:
-        """Add to the score of listed items, and keep the highest level of each item."""
+        """Update the scores of listed items, and keep the highest level of each item."""
         if step.known is None:
             raise InternalError("a round over a public list has no levels")
         for part, (score, states, reached) in self._opened(step.known, ids, histogram):
@@ -362,8 +371,8 @@ class Pools:
         def work(part: Int64s) -> Any:
             return opened(step, histogram[part], self._names[part], self._score[part])
 
-        # The size of the parts does not depend on the number of threads. Draws depend on the item, so the split does
-        # not change them.
+        # The size of the parts does not depend on the number of threads. Draws depend only on the item, so the split
+        # into parts does not change them.
         parts = [ids[first : first + ITEMS_AT_ONCE] for first in range(0, ids.size, ITEMS_AT_ONCE)]
         return zip(parts, in_order(work, parts), strict=True)
 

@@ -63,7 +63,7 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
     codes, keys, _ = users
     user_start = np.zeros(keys.size + 1, np.int64)
     if pieces and pieces[0].ends is None:
-        # A row without an item belongs to no user.
+        # A row without an item counts for no user.
         return LocalCorpus(group_items(tokens, codes, user_start), user_start, keys, vocabulary, kind)
     # Shift the ends of documents from positions within a piece to positions in all pieces.
     own = [piece.ends[1:] + place for piece, place in zip(pieces, places, strict=False) if piece.ends is not None]
@@ -92,8 +92,8 @@ stretch.
 
 def read_rows(limit: MemoryLimit | None, rows: Batches, encode: Encode, kind: str) -> LocalCorpus:
     """Return the corpus of rows. With a memory limit, large arrays are mapped files."""
-    # The next stretch is encoded while the previous stretch is grouped and written. Threads number users and encode
-    # rows, but only this thread reads rows, because a source may be bound to one thread.
+    # The next stretch is encoded by other threads while the previous stretch is grouped and written. Threads number
+    # users and encode rows, but only this thread reads rows, because a source can be bound to one thread.
     rows = in_order(lambda row: (row[0], _with_codes(row[1])), rows)
     encoded = _encoded(stretches(rows, None if limit is None else limit.room // SHARE_OF_STRETCH), encode)
     first = next(encoded, None)
@@ -148,7 +148,7 @@ class _Spill:
         release_unused()
 
     def merged(self) -> LocalCorpus:
-        """Assign a final id to each token and a position to each user."""
+        """Return the corpus with a final id for each token and a position for each user."""
         limit, most = self._limit, self._limit.room // SHARE_OF_SORTER
         vocabulary = self._words.merged()
         release_unused()
@@ -164,7 +164,7 @@ class _Spill:
         return replace(corpus, alike=self._spellings.alike(corpus.user_key.size))
 
     def _named_blocks(self, most: int) -> Iterator[Block]:
-        """Yield all records with their final ids, in blocks of about `most` bytes of tokens."""
+        """Yield all users with the final ids of their tokens, in blocks of about `most` bytes of tokens."""
         place = begin = 0
         for number, users in enumerate(self._sizes):
             names = self._words.names(number)
@@ -188,7 +188,7 @@ def read_here(source: Any, request: Request) -> LocalCorpus:
 
     Args:
         source: Any source that `voxpop.read` accepts, except a Spark DataFrame.
-        request: The columns, the rules that turn them into tokens, and the options of reading.
+        request: The columns, the rules that turn them into tokens, and the options for reading.
 
     Raises:
         InputError: If the memory limit is too low, or `csv` is given for a source that is not CSV.
@@ -255,7 +255,7 @@ def _corpus_of(source: Any, request: Request) -> LocalCorpus:
 
 @contextmanager
 def _memory_of_the_system() -> Iterator[None]:
-    """Make Arrow allocate memory from the C library, which reuses the memory of one batch for the next.
+    """Make Arrow use the allocator of the C library, which reuses the memory of one batch for the next.
 
     Arrow's own allocator returns memory to the system after each batch. With Arrow's allocator, reading a table and
     releasing pairs on a virtual machine took up to 1.2 times as long.
@@ -289,7 +289,7 @@ def _with_users(batches: Batches, user: str, column: str, events: Events | None)
         yield f"{where}, from {row_called(first + 1)} on", batch.select([user, column])
 
 
-# The order of rows may depend on several users. For example, Spark reads files in the order of their sizes, so the rows
+# The order of rows can depend on several users. For example, Spark reads files in the order of their sizes, so the rows
 # of one user could change the order of all files. This would change which documents count for other users. The order
 # that is computed here depends only on a user's own documents (docs/privacy/spark.md).
 
@@ -300,13 +300,12 @@ BYTES_OF_POSITION = 72
 
 
 def in_content_order(corpus: LocalCorpus, *, documents: bool = True) -> LocalCorpus:
-    """Return a corpus that does not depend on the positions of rows, except for the order of users with different keys.
+    """Return a corpus that does not depend on the order of rows, except for the order of users with different keys.
 
     Each user's documents are sorted by their tokens, and tokens by their bytes.
 
     Args:
-        corpus: The corpus to change in place. The ids become the ranks of the tokens in the order of their
-            bytes.
+        corpus: The corpus to change in place. The ids must be the ranks of the tokens in the order of their bytes.
         documents: Whether to sort each user's documents. Events are already in order of time.
 
     Raises:
@@ -325,7 +324,7 @@ def _sort(corpus: LocalCorpus, first: int, last: int) -> None:
     starts = corpus.user_start[first : last + 1]
     tokens = corpus.tokens[starts[0] : starts[-1]]
     begins = np.concatenate([[0], np.flatnonzero(tokens < 0) + 1])
-    # The bytes of these numbers have the order of the tokens, and the end of a document sorts first.
+    # The bytes of these numbers are in the order of the tokens, and the end of a document sorts first.
     letters = pa.py_buffer((tokens + np.int32(1)).astype(">i4"))
     buffers = [None, pa.py_buffer(4 * begins), letters]
     contents = pa.LargeBinaryArray.from_buffers(pa.large_binary(), begins.size - 1, buffers)

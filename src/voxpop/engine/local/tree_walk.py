@@ -35,7 +35,8 @@ class MemoryTreeWalk:
             symbols: int32, the private sequences from `one_sequence_each`.
             alphabet: The number of symbols.
             max_length: The maximum number of steps of a sequence.
-            places: int32 by position, the node of each step's context or -1, in order to continue another walk.
+            places: int32 by position, the node of each step's context or -1, to continue another walk; None for a new
+                walk.
         """
         self.symbols, self._width = symbols, alphabet + 1
         self.places = np.empty(symbols.size, np.int32) if places is None else places
@@ -90,10 +91,10 @@ class MemoryTreeWalk:
 
 
 class GramWalk:
-    """The walk that counts symbols after grams, releases noisy counts, and enters longer grams."""
+    """The walk that counts symbols after grams, releases noisy counts, and continues with longer grams."""
 
     def __init__(self, symbols: Int32s, width: int) -> None:
-        """Start with the empty gram, node 0, at every position except end marks.
+        """Assign the empty gram, node 0, to every position except end marks.
 
         Args:
             symbols: int32, the private sequences from `one_sequence_each`.
@@ -119,7 +120,7 @@ class GramWalk:
         symbols from p."
 
         Args:
-            entries: The new grams as gram * width + symbol, with grams of the last count.
+            entries: The new grams as `gram * width + symbol`, with `gram` numbered as in the last count.
             size: An upper bound (exclusive) on the entries.
         """
         entered = np.full(size, -1, np.int32)
@@ -130,7 +131,7 @@ class GramWalk:
 
 @proved("sequences.md#proof-for-grams")
 def _opened(symbols: Int32s, end: int) -> Int32s:
-    """Return int32 by position: 0 for the root (the empty gram that starts there), and -1 for end marks.
+    """Return int32 by position, which is 0 (the root, for the empty gram) or -1 for end marks.
 
     Proof: "A symbol starts at each of at most L positions. The end mark is only ever the last symbol of a gram, and the
     root has no bin for it"
