@@ -78,7 +78,7 @@ class Shares(Protocol):
             items: int32, the distinct ids of each user, concatenated. After `LengthWalk.keep`, ids are ranks of kept
                 grams. Before it, they are numbers that the engine assigns.
             starts: int64 (users + 1). User j has `items[starts[j]:starts[j + 1]]`.
-            bounds: int64 (users), the contribution bound of each user, from `Charge.bounds`. With None, the bound is 1
+            bounds: int64 (users), the contribution bound of each user, from `Charge.bounds`. If None, the bound is 1
                 for every user.
         """
 
@@ -169,7 +169,10 @@ class PoolWalk(Protocol):
 
 
 class LengthWalk(Protocol):
-    """Grams by length: `weigh` the users' grams, `keep` the released grams, and `extend` to the next candidates.
+    """The walk through grams by length.
+
+    `weigh` gives weight to the users' grams, `keep` keeps the released grams, and `extend` continues with the next
+    candidates.
 
     After `keep` or `keep_words`, the kept grams can be weighed again, by their ranks. If a weighing has a charge, the
     charge reduces the users' remaining budgets permanently. At the beginning of a walk, no user has been charged.

@@ -41,7 +41,7 @@ def read(
     csv: CSV | None = None,
     options: ReadOptions | None = None,
 ) -> Corpus:
-    """Read a table with a user column and a column of their contents.
+    """Read a table with a user column and a column of the users' contents.
 
     The rows of a user may be in any order and in any number of files.
 
@@ -134,7 +134,7 @@ def event_columns(
             "only in a source with a schema, such as a file or a table."
         )
     found = standard_columns(schema, cases=user is None)
-    # These standard names reveal no data. The message also shows that no text column was named.
+    # The message contains only standard names, so it reveals no data. It also shows that no text column was named.
     message = f'Read as an event log: sequence="{found["sequence"]}", order="{found["order"]}".'
     if user is None:
         user = found["user"]
@@ -167,7 +167,7 @@ def _of_spark(source: Any, request: Request) -> Any:
 
 
 def checked(name: str, given: Any, kind: Any) -> Any:
-    """Return an argument of this class, or the default if none is given."""
+    """Return an argument after checking that it has this class, or the default if none is given."""
     if given is not None and not isinstance(given, kind):
         raise InputError(f"`{name}` must be a vp.{kind.__name__}, got {type(given).__name__}.")
     return kind() if given is None else given
@@ -203,7 +203,8 @@ def schema_before_reading(
         source: Parquet, Arrow or CSV files, a table in memory, or a Spark DataFrame.
         csv: The dialect of CSV files.
         types: The types that the source does not declare.
-        named: The names that must be columns. If the first row of a CSV file does not contain them, it may be data.
+        named: The names that must be columns. If the first row of a CSV file does not contain them, the row is possibly
+            data.
 
     Raises:
         ColumnError: If one of the names is not a column, or files have different columns.

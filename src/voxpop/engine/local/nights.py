@@ -141,6 +141,8 @@ class NightlyPools:
     ) -> None:
         """Add new items to the pools, up to `pool` items per user.
 
+        Items join in order of arrival and, within one night, in the order of a keyed hash.
+
         Args:
             corpus: The rows of the night.
             secret: The source of the draws.
@@ -151,7 +153,7 @@ class NightlyPools:
         """
         keys, tokens, starts = _by_key(corpus)
         places = self._places(keys)
-        # Map ids of the corpus to ids of the state. New words follow the known words.
+        # Map ids of the corpus to ids of the state. New words are numbered after the known words.
         known = numbers_of(pc.index_in(corpus.vocabulary, value_set=self.words), missing=-1).astype(np.int32)
         new = np.flatnonzero(known < 0)
         known[new] = len(self.words) + np.arange(new.size, dtype=np.int32)
@@ -216,8 +218,7 @@ class NightlyPools:
         return int(np.count_nonzero(self.decided[~listed])), np.bincount(self.levels[listed], minlength=levels + 1)
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items at or above the level `frozen`, and release listed items at or above the level
-        `lowest`."""
+        """Freeze listed items at or above the level `frozen`, and release listed items at or above `lowest`."""
         self.decided = from_level(self.levels, frozen, night, self.decided)
         self.released = from_level(self.levels, lowest, night, self.released)
 

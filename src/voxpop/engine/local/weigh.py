@@ -104,7 +104,7 @@ BoundedSets = tuple[Int32s, Int64s]
 
 @dataclass(slots=True)
 class _Scratch:
-    """The marker of one thread for repeated items. It contains the last user of each item."""
+    """The marker of one thread for repeated items. For each item, the marker contains the last user who had it."""
 
     seen: Int32s
     stamp: int = 0
@@ -146,7 +146,7 @@ def distinct_sets(
     def distinct(users: Int64s) -> _WeighResult:
         scratch = scratches.get()
         items, starts = _distinct(holdings, users, mask, scratch)
-        # The next users of this thread get larger marks than the last users.
+        # The next users of this thread get larger marks than the previous users.
         scratch.stamp += users.size
         scratches.put(scratch)
         return then(items, starts, holdings.user_key[users])
@@ -211,7 +211,7 @@ def _batches(holdings: Holdings) -> Iterator[Int64s]:
 
 
 def _starts_in(order: Int64s, user_start: Int64s) -> Int64s:
-    """Return the first position of each user if users are stored in this order."""
+    """Return the first position of each user after the users are stored in this order."""
     return np.concatenate([[0], np.cumsum(np.diff(user_start)[order])]).astype(np.int64)
 
 
@@ -259,8 +259,8 @@ class Histogram:
 
         Args:
             levels: A function that returns the number of cutpoints that each item with weight reaches. For a decision,
-                it is 1 if the item passes.
-            spurious_names: The ids, in increasing order, that have a level if they have no weight.
+                the number is 1 if the item passes.
+            spurious_names: The ids, in increasing order, that are returned with a level if they have no weight.
             theirs: int64 (spurious), the level of each of these ids.
         """
         # A simulated hit counts only for an item without weight. Otherwise the item's own noise decides
@@ -332,8 +332,8 @@ def weigh(
         holdings: The private items of every user.
         shares: The weighting, with its grid and cutoff.
         limit: The maximum number of items per user.
-        candidates: uint8 (ids), nonzero for items that may be drawn, or None if every item may be drawn. It depends
-            only on public outputs.
+        candidates: uint8 (ids), nonzero for items that may be drawn, or None if every item may be drawn. The argument
+            depends only on public outputs.
         secret: The source of the sample and of the order of users.
         pass_name: The name of this pass in the release, such as "round 0/length 1". Every pass makes new draws.
         bounds: int64 (users) in stored order, the contribution bound of each user, as charged, or None if the bound is

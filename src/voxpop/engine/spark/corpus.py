@@ -63,7 +63,7 @@ class SparkCorpus:
         return SparkPools(self._state, self._places, secret)
 
     def length_walk(self) -> SparkLengthWalk:
-        """Return the walk from words to longer and longer grams."""
+        """Return the walk from words to grams of increasing length."""
         return SparkLengthWalk(self._state, self._in_groups, ordered=self.kind != "items")
 
     def tree_walk(

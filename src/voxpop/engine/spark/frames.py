@@ -175,7 +175,7 @@ def packed(arrays: Arrays) -> bytes:
 
 
 def unpacked_arrays(content: bytes) -> Arrays:
-    """Return the arrays of `packed`."""
+    """Return the arrays that `packed` encoded."""
     with np.load(io.BytesIO(content), allow_pickle=False) as held:
         return {name: held[name] for name in held.files}
 
@@ -200,7 +200,7 @@ def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema:
 
 
 def closure(work: Callable[..., Any], **settings: Any) -> Callable[..., Any]:
-    """Return a task with its settings. Settings that may contain keys are sent only in this way.
+    """Return a task with its settings. Settings that can contain keys are sent only in this way.
 
     Raises:
         InputError: If Spark would write the settings to disk.
@@ -229,7 +229,7 @@ def names_of(words: pa.Array) -> pa.BinaryArray:
 
 
 def words_of(names: pa.Array) -> pa.LargeStringArray:
-    """Return the words of `names_of`."""
+    """Return the words that `names_of` encoded."""
     return names.cast(pa.large_binary()).cast(pa.large_string())
 
 
@@ -280,13 +280,13 @@ def _hashes(numbers: Int64s) -> Int64s:
 
 
 class Holder:
-    """The holder of cached partitions.
+    """An object that keeps partitions cached.
 
-    The partitions remain on their executors, in memory or on local disk, until the holder is collected.
+    The partitions remain on their executors, in memory or on local disk, until this object is collected.
 
-    The holder caches the last two states, because each state is computed from the previous state. If no state is
-    computed before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the
-    cached states or from the source.
+    It caches the last two states, because each state is computed from the previous state. If no state is computed
+    before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the cached
+    states or from the source.
     """
 
     def __init__(self, most: int | None = 2) -> None:
@@ -329,7 +329,7 @@ def _let_go_of_unused() -> None:
 def _start_to_let_go() -> Thread:
     """Start the thread that releases unused states, once per process.
 
-    Python may collect a holder at any time, even while a command of the current thread waits for Java's answer. A
+    Python can collect a `Holder` at any time, even while a command of the current thread waits for Java's answer. A
     second command of the same thread would then break the connection. Each thread has a separate connection.
     """
     thread = Thread(target=_let_go_of_unused, name="voxpop-unpersist", daemon=True)

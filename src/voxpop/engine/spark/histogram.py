@@ -94,7 +94,8 @@ def _summed(weights: "DataFrame") -> "DataFrame":
     """Add up the weights of the partitions, in the only shuffle of each length.
 
     Each gram occurs once in a partition, so a sum before the shuffle would save nothing. Each task writes one block for
-    each task after the shuffle. Therefore there are only as many tasks after the shuffle as run in parallel.
+    each task after the shuffle. Therefore the number of tasks after the shuffle is only the number of tasks that run in
+    parallel.
     """
     from pyspark.sql import functions as sql
 

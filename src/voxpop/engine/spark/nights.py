@@ -115,7 +115,7 @@ def new_items(batches: SparkBatches, *, secret: "Source", past: Callable[[Uint64
 
 @task
 def item_states(batches: SparkBatches, *, states: States) -> AnswerBatches:
-    """Return the states of items that are not decided."""
+    """Return the states of undecided items."""
     for batch in batches:
         found = states(*(numbers_of(batch.column(name)).astype(np.int64) for name in ("score", "decided", "level")))
         yield pa.record_batch([batch.column("word"), found.astype(np.int32)], ["word", "state"]).filter(
@@ -255,7 +255,7 @@ class SparkNights:
         return self._frames
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Start with the items of a public list, which have noise from the first night on, with or without users."""
+        """Start with the items of a public list, which have noise from the first night on, even if no user has them."""
         words = joined(pa.chunked_array(listed, pa.large_string()))
         users, items = self._both
         rows = _items_batch(names_of(words), np.zeros(len(words), np.int64))
@@ -302,7 +302,8 @@ class SparkNights:
         secret: "Source",
         decision: "NightDecision",
     ) -> None:
-        """Add a night's noisy weights to the scores of all items, and decide about all items, with or without users."""
+        """Add a night's noisy weights to the scores of all items, and decide about all items, even if no user has
+        them."""
         from pyspark.sql import functions as sql
 
         users, items = self._both
@@ -332,7 +333,7 @@ class SparkNights:
         return int(out[level == UNLISTED].sum()), counts
 
     def settle(self, frozen: int, lowest: int, night: int) -> None:
-        """Freeze listed items at the level `frozen` and above, and release listed items at `lowest` and above."""
+        """Freeze listed items at or above the level `frozen`, and release listed items at or above `lowest`."""
         from pyspark.sql import functions as sql
 
         users, items = self._both

@@ -1,11 +1,12 @@
-"""Adaptive rounds on a cluster. Users and items remain in their places and exchange messages.
+"""Adaptive rounds on a cluster. Users and items remain in their places, and the places exchange messages.
 
 The place of a user is the partition that contains the user. The place of an item is a reducer, which the item's name of
 128 bits determines. Both are set up once, when pools are drawn. In a round, every place of users sends each reducer the
-weights of the reducer's undecided items. The reducer keeps the scores and returns the states. A round takes two
+weights of the reducer's undecided items. The reducer keeps the scores and returns the states. A round needs two
 shuffles, one with 8 bytes and one with one byte for each item of each place. Places and reducers agree on an order of
-items, so no item is named again. Nothing runs before `released`. If all pools fit in one task, that task runs all
-rounds with the same messages, because starting the tasks of a round takes longer than their work.
+items, so the messages of a round contain no names. No task runs before `released` is called. If all pools fit in one
+task, that task runs all rounds with the same messages, because starting the tasks of a round takes longer than their
+work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -238,7 +239,7 @@ def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats, Bytes]:
 def _summed(arrays: Arrays, states: Bytes, sent: dict[int, Arrays]) -> Int64s:
     """Add up the weights from all places, clipped at the useful maximum. The sum is 0 for items that no user drew.
 
-    The part of each place is at most 2^61. The sum so far is also at most 2^61, because it may be clipped after each
+    The part of each place is at most 2^61. The sum so far is also at most 2^61, because it can be clipped after each
     addition: min(min(a + b, c) + d, c) = min(a + b + d, c).
     """
     weights = np.zeros(states.size, np.int64)
@@ -311,7 +312,8 @@ OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds", "user_lis
 
 
 class SparkPools:
-    """The counterpart of `Pools`: `first_round`, then `draw`, then `advance` for each round, and then `released`."""
+    """The counterpart of `Pools`, with `first_round`, then `draw`, then `advance` for each round, and then
+    `released`."""
 
     def __init__(self, state: "DataFrame", places: int, secret: "Source") -> None:
         """Start with the encoded partitions.
@@ -389,7 +391,10 @@ class SparkPools:
         return self._found
 
     def _fits(self, drawn: "DataFrame") -> bool:
-        """Return whether all pools fit in one task. The driver receives only the answer, but not the size."""
+        """Return whether all pools fit in one task.
+
+        The driver receives only the answer, but not the size of the pools.
+        """
         from pyspark.sql import functions as sql
 
         if self._places * self._reducers > MOST_MESSAGES:

@@ -76,7 +76,7 @@ def written_rows(rows: "DataFrame", folder: Path) -> Iterator[list[Path]]:
 
 
 def _remove(private: Path) -> None:
-    """Remove a folder. Tasks of a failed query may still write to it for a moment."""
+    """Remove a folder. Tasks of a failed query can still write to the folder for a moment."""
     for _ in range(TRIES):
         rmtree(private, ignore_errors=True)
         if not private.exists():
@@ -192,7 +192,7 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
 
     Raises:
         ColumnError: If a column is missing, or users have a type without exact equality.
-        SourceError: If reads of the table may return different rows.
+        SourceError: If reads of the table can return different rows.
         InputError: If `memory` is given for executors.
     """
     partitions, memory = request.options.partitions, request.options.memory
@@ -217,7 +217,10 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
 
 
 def _with_users(rows: "DataFrame", request: Request) -> "DataFrame":
-    """Return the rows that have a user, and show the number of rows without a user. Counting them needs a Spark job."""
+    """Return the rows that have a user, and show the number of rows without a user.
+
+    Counting these rows requires a Spark job.
+    """
     from pyspark.sql import functions as sql
 
     missing = sql.lit(False)
@@ -234,9 +237,9 @@ def _with_users(rows: "DataFrame", request: Request) -> "DataFrame":
 
 
 def _kind_of_times(rows: "DataFrame", request: Request) -> str | None:
-    """Return the kind of times that are strings in any row, or None for other times.
+    """Return the kind of the time in any one row if times are strings, or None otherwise.
 
-    Executors reject every time of a different kind. Therefore the choice of the row has no influence on a release.
+    Executors reject every time of another kind. Therefore the choice of the row has no influence on a release.
     """
     from pyspark.sql.types import StringType
 

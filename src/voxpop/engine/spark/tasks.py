@@ -209,7 +209,7 @@ def _kept_rows(levels: "MemoryLengthWalk", *, single: bool) -> AnswerBatches:
 
 
 class _Candidates(NamedTuple):
-    """The candidates as they were sent."""
+    """The candidates, in the form in which they were sent."""
 
     need: Int64s
     estimates: Int64s
@@ -286,8 +286,8 @@ def weigh_deferred(
 
 # For weightings that depend on the order of users, many partitions are joined into a few groups.
 #
-# A partition that weighs separately does not include the contributions of other partitions, so more partitions waste
-# more weight. Therefore users are read in as many partitions as there are cores, but they are weighed in at most
+# A partition that weighs separately does not account for the contributions of other partitions, so more partitions
+# waste more weight. Therefore users are read in as many partitions as there are cores, but they are weighed in at most
 # `GROUPS` groups.
 
 GROUPS = 2
@@ -310,7 +310,7 @@ def in_groups(state: "DataFrame", places: int) -> "DataFrame":
 
 @task
 def gather(batches: SparkBatches) -> AnswerBatches:
-    """Yield the state of a group. It joins the corpora of several partitions in the order of their numbers."""
+    """Yield the state of a group. The state joins the corpora of several partitions in the order of their numbers."""
     held = list(batches)
     parts = list(received(pa.Table.from_batches(held)).values()) if held else []
     if parts:

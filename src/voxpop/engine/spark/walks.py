@@ -79,7 +79,7 @@ def weighed_items(
 
 
 class SparkLengthWalk:
-    """The counterpart of `MemoryLengthWalk`: `weigh` grams, `keep` released grams, and `extend` to the next candidates.
+    """The counterpart of `MemoryLengthWalk` on a cluster.
 
     The state of a length is a DataFrame of arrays. It is computed from the state of the previous length and from public
     sets. Executors cache it while the next length needs it. Lost blocks are recomputed from the previous length or from
@@ -174,7 +174,7 @@ class SparkLengthWalk:
         return paying
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:
-        """Keep only these grams."""
+        """Keep only the released grams."""
         if self._size is None or self._candidates is None:
             if self._words is None:
                 raise InternalError("words were kept before they were weighed")
@@ -187,7 +187,10 @@ class SparkLengthWalk:
         self._deferred_size += 0 if deferred is None else deferred.size
 
     def keep_words(self, words: pa.LargeStringArray, order: "Source | None" = None) -> None:
-        """Keep only these distinct tokens, which are in the order of their bytes. Some of them may have no users."""
+        """Keep only these distinct tokens, which are in the order of their bytes.
+
+        Some of these tokens can be tokens that no user has.
+        """
         if order is not None:
             self._in_order(order)
         self._go_on(closure(keep_words, order=self._order), word_arrays(words), len(words))

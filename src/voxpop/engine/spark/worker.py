@@ -39,7 +39,7 @@ def task(work: _WorkerTask) -> _WorkerTask:
     """Run a task with the threads of its executor, without numba's cache of compiled kernels, and with safe errors.
 
     Sharing numba's cache among many processes crashed schedulers (docs/design/0005-spark.md). Therefore
-    `keep_machine_code` stores kernels instead. Messages of other code may quote data, so only the types of its
+    `keep_machine_code` stores kernels instead. Messages of other code can quote data, so only the types of its
     exceptions are passed on.
     """
 
@@ -88,7 +88,7 @@ def _leave_out_of_collections(name: str) -> None:
 
 def set_up() -> None:
     """Choose threads and caching before any slow import. Outside a Spark task, do nothing."""
-    if "pyspark" not in sys.modules:  # every worker has imported it
+    if "pyspark" not in sys.modules:  # every worker has already imported pyspark
         return
     import pyarrow as pa
     from pyspark import TaskContext
