@@ -24,7 +24,7 @@ Voxpop is Apache-2.0. The table lists the packages that it needs, with the licen
 
 
 def required() -> dict[str, str]:
-    """Return the licence of each package that voxpop needs, directly or not, by name."""
+    """Return the licence of each package that voxpop needs, directly or indirectly, by name."""
     found: dict[str, str] = {}
     waiting = ["voxpop"]
     while waiting:

@@ -106,10 +106,10 @@ def has_no_address(wheel: Path) -> bool:
 
 
 def pythons() -> Iterator[str]:
-    """Yield the Pythons that are installed here, without a download."""
+    """Yield the Pythons that are installed on this machine, without downloading any."""
     for version in PYTHONS:
         found = uv("python", "find", "--no-python-downloads", version)
-        kept = sorted(PYENV.glob(f"{version}.*/bin/python"))  # These are not on the PATH.
+        kept = sorted(PYENV.glob(f"{version}.*/bin/python"))  # These versions are not on the PATH.
         if found.returncode == 0:
             yield found.stdout.strip()
         elif kept:

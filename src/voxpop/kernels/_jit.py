@@ -6,7 +6,7 @@ machine code becomes stale if any file in this folder changes. Numba itself chec
 would miss an edit to a kernel that this kernel calls.
 
 Any number of processes may read and write the cached machine code, because its files never change. Numba's own cache
-replaces its index before it writes the file that the index names, and two concurrent writers may assign the same file
+replaces its index before it writes the file that the index names, and two concurrent writers can assign the same file
 to two signatures. This cache has no index. Instead, the path of a file identifies its content. The file name encodes a
 kernel and the types of its arguments, and the folder name encodes the sources, the compiler and the processor. A file
 gets its final name only when it is complete.
@@ -129,7 +129,7 @@ def _has_home() -> bool:
 
 
 def _is_trusted(path: Path) -> bool:
-    """Check that no other user can write to the cache, because the home directory may be shared (such as /tmp)."""
+    """Check that no other user can write to the cache, because the home directory can be shared (such as /tmp)."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     inside = path.parent == Path(__file__).parent or (chosen and path.is_relative_to(os.path.abspath(chosen)))
     return bool(inside) or (is_ours(path) and is_ours(path.parent))
@@ -137,7 +137,7 @@ def _is_trusted(path: Path) -> bool:
 
 @cache
 def _own_folder() -> str | None:
-    """Return a safe folder for the code of all kernels, or None if there is none.
+    """Return a safe folder for the code of all kernels, or None if no folder is safe.
 
     Print a message for a temporary folder.
     """

@@ -19,7 +19,10 @@ TEMPORARY = "voxpop-{}"
 
 
 def folders() -> Iterator[Path]:
-    """Yield this user's folders in order of preference. Their names are digests of all that machine code depends on."""
+    """Yield this user's folders in order of preference.
+
+    The names of the folders are digests of everything that machine code depends on.
+    """
     name, caches = f"kernels-{_digest()}", os.environ.get("XDG_CACHE_HOME")
     homes: tuple[Callable[[], Path], ...] = (
         lambda: (Path(caches) if caches else Path.home() / ".cache") / "voxpop",  # the home directory may not exist
@@ -50,7 +53,7 @@ def is_ours(folder: Path) -> bool:
 
 @cache
 def digest_of_sources() -> str:
-    """Return a digest of the bytes of all kernel files, because an upgrade may keep their times and sizes."""
+    """Return a digest of the bytes of all kernel files, because upgrades can preserve their times and sizes."""
     digest = blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

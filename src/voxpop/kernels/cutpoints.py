@@ -48,12 +48,13 @@ def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> i
 
 @jit
 def _at_price(reached: Int64s, below: int, each: float, chances: Floats, charge: float) -> Any:
-    """Return a band's cutpoint, its number of released grams, and the number of spurious grams that it may release."""
+    """Return a band's cutpoint, its number of released grams, and its estimated number of spurious grams."""
     taken = _best(reached, each * (below + 1), chances, charge)
     loosest = _loosest(reached, each * below, chances, charge)
     released, spurious = 0.0, each * below * chances[loosest] if loosest < chances.size else 0.0
     if taken < chances.size:
-        # Use at least the number for a fixed cutpoint, because a small count below r contains little information.
+        # Use at least the number of spurious grams at a fixed cutpoint, because a small count below r contains little
+        # information.
         released, spurious = float(reached[taken]), max(spurious, each * (below + 1) * chances[taken])
     return taken, released, spurious
 

@@ -48,7 +48,7 @@ def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
     if grouped:
         return items
     target = np.empty(user_start[-1], np.int32)
-    # (users,), the next free place of each user.
+    # (users,), the next free position of each user.
     free = user_start[:-1].copy()
     for row in range(items.size):
         if items[row] >= 0:
@@ -60,7 +60,7 @@ def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
 @jit
 def gather_documents(tokens: Int32s, codes: Int32s, ends: Int64s, user_start: Int64s, target: Int32s) -> None:
     """Copy documents into `target`, grouped by user and otherwise in their original order."""
-    # (users,), the next free place of each user.
+    # (users,), the next free position of each user.
     free = user_start[:-1].copy()
     for document in range(codes.size):
         user = codes[document]

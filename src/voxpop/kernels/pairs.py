@@ -108,7 +108,7 @@ def number_more_pairs(
         estimates: See `number_pairs`.
         names: int64, with room for 2^k names. The first `count` names are valid.
         count: The number of valid names.
-        table: uint32 (2^(k+1)), the hash table of the names. A slot has only 4 bytes, because there may be hundreds of
+        table: uint32 (2^(k+1)), the hash table of the names. A slot has only 4 bytes, because there can be hundreds of
             millions of slots.
         most: The maximum number of names in the table.
 
@@ -302,7 +302,7 @@ def find_names(wanted: Int64s, table: _PairTable) -> Int32s:
 
 @jit
 def mark_met(names: Int64s, table: _PairTable, met: Bytes) -> None:
-    """Write 1 at the number of each name in the table. Nothing else is written, so parts may run in parallel.
+    """Write 1 to `met` at the number of each name in the table. Nothing else is written, so parts may run in parallel.
 
     Args:
         names: int64, nonnegative names.

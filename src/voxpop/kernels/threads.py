@@ -71,7 +71,8 @@ class _Polars:
 
     Attributes:
         state: Not known, started or lost.
-        doubtful: Whether polars was imported before this module, so that an earlier fork may have lost its threads.
+        doubtful: Whether polars was imported before this module, in which case an earlier fork could have lost its
+            threads.
     """
 
     def __init__(self) -> None:

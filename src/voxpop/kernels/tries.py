@@ -79,7 +79,7 @@ def keep_most_frequent(held: Int32s, held_start: Int64s) -> int:
     """Keep each user's most frequent word, in place and from the front. A tie is decided by the order of the words.
 
     Args:
-        held: int32, as from `hold_all`; overwritten.
+        held: int32, as written by `hold_all`; overwritten.
         held_start: int64 (users + 1); overwritten.
 
     Returns:

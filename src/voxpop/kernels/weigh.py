@@ -115,8 +115,8 @@ def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int
     an added user changes no draws of other users."
 
     Args:
-        items: int32, as from `gather_distinct`; overwritten from the front.
-        starts: int64, as from `gather_distinct`; overwritten with the new starts.
+        items: int32, as returned by `gather_distinct`; overwritten from the front.
+        starts: int64, as returned by `gather_distinct`; overwritten with the new starts.
         priorities: uint64, one per pair that `pairs_over_limit` listed.
         limit: The maximum number of items per user.
 
@@ -163,7 +163,7 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
         ids: int32 by position, the id; negative for no id.
         user_start: int64 (users + 1), the first position of each user.
         wanted: uint8 by id, nonzero for candidates; empty means every id.
-        whole: Whether to compute the whole number. If false, the result is 1 for every positive number.
+        whole: Whether to compute the exact number. If false, the result is 1 for every positive number.
     """
     found = np.zeros(user_start.size - 1, np.int64)
     for user in range(user_start.size - 1):

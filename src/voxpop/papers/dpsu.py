@@ -32,7 +32,7 @@ WeightingName = Literal["count", "count-laplace", "weighted", "weighted-laplace"
 @final
 @dataclass(frozen=True, slots=True)
 class SetUnion(Mechanism["Corpus", "Release"]):
-    """Release the items of high noisy weight in one round, with a weighting of the paper.
+    """Release the items with high noisy weights in one round, with a weighting from the paper.
 
     By default, the accounting follows the paper. With Gaussian noise, half of delta is for the noise and half for the
     threshold. With Laplace noise, the noise spends all of epsilon and no delta, and all of delta is for the threshold.
@@ -114,7 +114,8 @@ def plan_round(union: SetUnion, budget: Budget, promise: MinUsersBound | None) -
     rule, limit = union.rule, union.max_items_per_user
     # The grid is chosen first, because the sensitivity depends on the grid, and the noise depends on the sensitivity.
     setting = RuleSetting(limit, rule.norm, rule.bits(_rough_cutoff(rule, limit, budget, promise)))
-    # These are (|T|, w) of items that only one user has, and S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
+    # The novelty consists of the pairs (|T|, w) of items that only one user has, and the sensitivity is
+    # S = 1 + 2 * 2^33 step_error (docs/privacy/set-union.md).
     novelty, sensitivity = rule.novelty(setting), rule.sensitivity(setting)
     found = calibrate(
         budget,
@@ -127,7 +128,7 @@ def plan_round(union: SetUnion, budget: Budget, promise: MinUsersBound | None) -
     threshold = _threshold(rule, found, setting, promise)
     shares = with_cutoff(rule, setting, threshold + (rule.alpha or 0.0) * found.scale)
     only = RoundPlan(shares, rule.noise, found.scale, threshold)
-    # Both are computed from the round that will run, not from the targets of the calibration.
+    # The promise and delta are computed from the round that will run, not from the targets of the calibration.
     if promise is not None:
         check_promise(promise, promise.reached(only))
     return certified(UnionPlan(union, budget, (only,), promise))

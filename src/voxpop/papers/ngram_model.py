@@ -158,7 +158,7 @@ class GramPlan(Planned[VariableLengthNGrams, "Corpus", "GramModel"]):
     def to_dict(self) -> dict[str, Any]:
         """Return every public number, ready for JSON."""
         limits = self._limits
-        # The levels below the first level have other scales, which depend on released counts.
+        # Deeper levels have other scales, which depend on released counts.
         levels = {"levels": limits.max_gram, "sensitivity": limits.max_length}
         return {
             "mechanism": "variable-length n-grams (CAC12)",
@@ -248,7 +248,7 @@ class GramModel:
 
 
 def threshold_factor(alphabet: int) -> float:
-    """Return the threshold in noise scales. It allows one false child per node on average (4.3.3)."""
+    """Return the threshold in noise scales. This threshold allows one false child per node on average (4.3.3)."""
     # P(X > T) is about e^(-T r) / 2, so the expected number of false children is 1 at T = ln(alphabet / 2) / r.
     return log(max(alphabet, SMALLEST_ALPHABET) / 2)
 
@@ -262,7 +262,7 @@ class Following(NamedTuple):
         symbols: int64, the last symbol of each node's gram.
         heights: int64, the predicted number of levels below each node, including this level. A node of height 1 spends
             the rest of epsilon.
-        parts: The part of the remaining budget on its path that each node spends.
+        parts: The part of the remaining budget on a path that each node of the path spends.
     """
 
     entries: Int64s
@@ -292,7 +292,7 @@ def released_children(paths: PathBudget, counted: Following, shares: Int64s, noi
     """
     at_root = bool(counted.entries[0] < 0)
     kept = noisy >= np.array([least(paths, share) for share in shares.tolist()])[:, None]
-    # Algorithm 1 keeps all children of the root and of nodes without a further level.
+    # Algorithm 1 keeps all children of the root and of nodes without further levels.
     kept |= (at_root | (counted.heights <= 1))[:, None]
     # The root has no bin for the end mark.
     kept[:, _bins(paths.limits.alphabet + 1, at_root) :] = False

@@ -14,11 +14,11 @@ number of candidates, the event requires a particular value of that number. The 
 another value in any of the trials with probability below 1e-4.
 
 **Lower bounds.** The event occurs in some of n independent trials with the additional user, and in some of n
-independent trials without. The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities except
-with a given probability of error. This probability is divided among four one-sided bounds, a lower and an upper bound
-with and without the additional user. A mechanism that is (epsilon, delta)-private satisfies P(E) <= e^epsilon P'(E) +
-delta in both directions, for the event and for its complement. Each of these four inequalities is evaluated at the
-bounds.
+independent trials without this user. The intervals of Clopper and Pearson (Biometrika 1934) contain both probabilities
+except with a given probability of error. This probability is divided among four one-sided bounds, a lower and an upper
+bound with and without the additional user. A mechanism that is (epsilon, delta)-private satisfies P(E) <= e^epsilon
+P'(E) + delta in both directions, for the event and for its complement. Each of these four inequalities is evaluated at
+the bounds.
 """
 
 from collections.abc import Callable
@@ -54,16 +54,16 @@ class TrialCounts:
     trials: int
 
     def directions(self, failure_probability: float) -> _Pairs:
-        """Return the (at least, at most) pairs that privacy compares.
+        """Return the pairs (at least, at most) that privacy compares.
 
-        One of them is wrong with at most this probability.
+        The probability that any of these bounds is wrong is at most `failure_probability`.
         """
         hits = self.joined, self.without
         return directions(*(clopper_pearson(each, self.trials, failure_probability / 4) for each in hits))
 
 
 def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pairs:
-    """Return (at least, at most) for the probabilities that privacy compares, of the event and of its complement.
+    """Return the pairs (at least, at most) that privacy compares, for the event and for its complement.
 
     Args:
         joined: The bounds of the probability of the event with the additional user.
@@ -75,7 +75,7 @@ def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pa
 
 
 def clopper_pearson(hits: int, trials: int, failure_probability: float) -> tuple[float, float]:
-    """Return a lower and an upper bound of a probability, each wrong with at most this probability.
+    """Return a lower and an upper bound of a probability, each wrong at most with the error probability.
 
     Args:
         hits: The number of trials with the event.
@@ -93,7 +93,7 @@ def clopper_pearson(hits: int, trials: int, failure_probability: float) -> tuple
 
 
 def epsilon_shown(counts: TrialCounts, delta: float, failure_probability: float = ERROR) -> float:
-    """Return an epsilon below which no mechanism of this delta shows such counts, except with this probability.
+    """Return an epsilon below which no mechanism with this delta gives such counts, except with the error probability.
 
     Args:
         counts: The counts of an event.
@@ -116,7 +116,7 @@ def _largest_epsilon(pairs: _Pairs, delta: float) -> float:
 
 
 def delta_shown(counts: TrialCounts, epsilon: float, failure_probability: float = ERROR) -> float:
-    """Return a delta below which no mechanism of this epsilon shows such counts, except with this probability.
+    """Return a delta below which no mechanism with this epsilon gives such counts, except with the error probability.
 
     Args:
         counts: The counts of an event.
@@ -195,12 +195,12 @@ class Finding:
 
     @property
     def epsilon_shown(self) -> float:
-        """Lower bound of epsilon at the claim's delta."""
+        """The lower bound of epsilon at the claim's delta."""
         return epsilon_shown(self.counts, self.delta, self.failure_probability)
 
     @property
     def delta_shown(self) -> float:
-        """Lower bound of delta at the claim's epsilon."""
+        """The lower bound of delta at the claim's epsilon."""
         return delta_shown(self.counts, self.epsilon, self.failure_probability)
 
     @property
@@ -284,7 +284,7 @@ def examine(case: Case, trials: int, failure_probability: float = ERROR) -> Find
 
     Args:
         case: The case.
-        trials: The number of trials of each side, rounded up to whole releases.
+        trials: The number of trials on each side, rounded up to whole releases.
         failure_probability: The probability of a false alarm, that is, of a wrong bound or of correct probabilities
             reported as wrong.
 
@@ -306,7 +306,8 @@ def _run(release: Callable[[], tuple[int, Any]], copies: int, releases: int, cha
         count, outcome = release()
         hits += count
         outcomes.append(outcome)
-    # Two independent releases agree in a copy's event with probability p^2 + q^2, and in all copies with this power.
+    # Two independent releases agree on the event of one copy with probability p^2 + q^2, and on all copies with this
+    # probability to the power of `copies`.
     agreeing = (chance**2 + (1 - chance) ** 2) ** copies
     tellable = agreeing * releases**2 < 1e-12
     return hits, tellable and len(set(outcomes)) < releases

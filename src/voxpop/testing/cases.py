@@ -106,15 +106,15 @@ def case_of(
     happened: Callable[[Any], Bools | np.ndarray],
     exact: Chances,
 ) -> Case:
-    """Return a case whose releases are observed.
+    """Return a case that runs releases of a plan and observes the event.
 
     Args:
-        names: Names of the mechanism and of the case.
+        names: The names of the mechanism and of the case.
         plan: The plan to run. Its budget is the claim.
-        corpora: The copies with the additional user and without.
-        copies: Number of copies.
+        corpora: The copies with the additional user, and the copies without this user.
+        copies: The number of copies.
         happened: See `observed`.
-        exact: Probabilities of the event according to the plan.
+        exact: The probabilities of the event according to the plan.
     """
     joined, without = (partial(observed, plan, corpus, copies, happened) for corpus in corpora)
     return Case(*names, plan.budget, copies, joined, without, exact)
@@ -358,7 +358,7 @@ def _last(release: Any) -> LengthRun:
 def released_pairs(foreseen: LengthRun, release: Release) -> np.ndarray:
     """Return the numbers of the released pairs of common words.
 
-    The result is empty if the vote ran with unforeseen numbers.
+    The result is empty if the vote ran with other numbers than the plan predicts.
     """
     ran, pairs = _last(release), collections.released_numbers(release, 2)
     fixed = replace(foreseen, spurious=ran.spurious, bands=ran.bands)

@@ -37,8 +37,8 @@ def copied_documents(documents: Sequence[Holds], rows: Int64s, words: int, kind:
     """Return copies of users with one document each.
 
     Args:
-        documents: The places in a row of `rows` for each document. Each user has one document.
-        rows: int64 (copies, places), the word at each place of each copy.
+        documents: The positions in a row of `rows` that form each document. Each user has one document.
+        rows: int64 (copies, positions), the word at each position of each copy.
         words: The size of the vocabulary.
         kind: The kind of the corpus. Items have no end mark.
     """

@@ -302,8 +302,7 @@ class SparkNights:
         secret: "Source",
         decision: "NightDecision",
     ) -> None:
-        """Add a night's noisy weights to the scores of all items, and decide about all items, even if no user has
-        them."""
+        """Add a night's noisy weights to all scores, and decide about all items, even if no user has them."""
         from pyspark.sql import functions as sql
 
         users, items = self._both

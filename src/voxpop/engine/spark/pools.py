@@ -312,8 +312,7 @@ OF_USERS = ("items", "user_start", "user_key", "user_names", "bounds", "user_lis
 
 
 class SparkPools:
-    """The counterpart of `Pools`, with `first_round`, then `draw`, then `advance` for each round, and then
-    `released`."""
+    """The counterpart of `Pools` on a cluster, with the same order of calls."""
 
     def __init__(self, state: "DataFrame", places: int, secret: "Source") -> None:
         """Start with the encoded partitions.
