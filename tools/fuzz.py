@@ -1,7 +1,7 @@
 """Run a test of tests/fuzz with inputs that are guided by coverage: python -m tools.fuzz TEST RUNS.
 
-atheris changes the bytes that hypothesis draws from, to reach new lines of voxpop. It ends the process at the first
-input for which the test fails.
+atheris changes the bytes that hypothesis draws from, to reach new lines of voxpop. atheris ends the process at the
+first input for which the test fails.
 """
 
 import sys
@@ -18,7 +18,7 @@ def main(name: str, runs: str) -> None:
     """Fuzz one test with the given number of inputs."""
     sys.path.insert(0, str(ROOT / "tests"))
     for module in iter_modules([str(ROOT / "src" / "voxpop" / "kernels")]):
-        import_module(f"voxpop.kernels.{module.name}")  # Compiled code cannot count its lines.
+        import_module(f"voxpop.kernels.{module.name}")  # Coverage does not count lines of compiled code.
     with atheris.instrument_imports(include=["voxpop"]):  # Modules are also imported later.
         from fuzz import test_fuzz
 

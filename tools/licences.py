@@ -1,4 +1,7 @@
-"""Write the licences of all packages that voxpop installs to docs/licences.md. With --check, compare the page."""
+"""Write the licences of all packages that voxpop installs to docs/licences.md.
+
+With --check, the page is compared instead of written.
+"""
 
 import re
 import sys

@@ -164,7 +164,7 @@ def parameter(found: inspect.Parameter) -> str:
 
 
 def type_text(annotation: Any) -> str:
-    """Return a type as users write it, without names of modules. It is the same in every version of Python."""
+    """Return a type as users write it, without names of modules. The result is the same in every version of Python."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if isinstance(annotation, str):
         text = annotation

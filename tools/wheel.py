@@ -21,7 +21,7 @@ def built(folder: Path, name: str = "voxpop") -> Path:
     """Return the wheel that is built from a copy of the sources in a folder.
 
     Args:
-        folder: A folder that does not exist.
+        folder: A folder that does not exist yet.
         name: The distribution, a key of `PARTS`.
     """
     copy = folder / name

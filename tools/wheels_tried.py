@@ -71,7 +71,7 @@ def built(folder: Path) -> Path:
 def described_badly(wheel: Path) -> int:
     """Return the number of errors in the description for an index.
 
-    A failure of twine and each relative link are errors.
+    A failure of twine counts as an error, and so does each relative link.
     """
     failed = subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *wheel.parent.iterdir()], check=False)
     relative = relative_links(description(wheel))
@@ -98,7 +98,7 @@ def relative_links(text: str) -> list[str]:
 
 
 def has_no_address(wheel: Path) -> bool:
-    """Return whether the wheel contains no address of the project. If so, print a message."""
+    """Return whether the wheel contains no address of the project. If there is no address, print a message."""
     if "\nProject-URL: Homepage, https://" in metadata(wheel).partition("\n\n")[0]:
         return False
     print("pyproject.toml names no address of the repository: see docs/releasing.md")

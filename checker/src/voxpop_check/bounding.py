@@ -67,7 +67,7 @@ def reach(first: SimpleNamespace, rule: Bounded, w: arb) -> arb:
     gap = (first.threshold * rule.unit - w) / first.scale
     if first.noise == "gaussian":
         return normal(-gap)
-    # Laplace noise, on either side of its peak.
+    # The tail of Laplace noise has one formula on either side of the peak.
     return (-gap).exp() / 2 if gap >= 0 else ONE - gap.exp() / 2 if gap < 0 else ONE
 
 

@@ -82,7 +82,10 @@ def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
 
 
 def of_rounds(n: SimpleNamespace, epsilon: arb, delta: arb) -> arb:
-    """Return the delta of rounds after and before pure releases. Their worst case is randomised response."""
+    """Return the delta of rounds after and before pure releases.
+
+    The worst case of a pure release is randomised response.
+    """
     losses = [each for each in (n.choosing, n.rest) if each > 0]
     require(sum(losses, Fraction(0)) < exact(epsilon), "the choice and the other rows leave no epsilon for the rounds")
     mean = arb(0)

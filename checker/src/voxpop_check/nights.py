@@ -37,7 +37,7 @@ def nights(numbers: SimpleNamespace, epsilon: arb, _: arb) -> list[tuple[str, ar
 def square_of(n: SimpleNamespace) -> arb:
     """Return M.
 
-    On every night, a user who is charged c parts of the price changes the weights by S (c / price)^(1/2).
+    On every night, a user who is charged c parts of the price changes the weights by at most S (c / price)^(1/2).
     """
     squares = [n.square]
     for cost, sigma, cutoff in zip(n.costs, n.sigmas, n.cutoffs, strict=True):
@@ -52,7 +52,7 @@ def ever(n: SimpleNamespace) -> arb:
     """Return p0, the probability that pure noise reaches a threshold on any night.
 
     The first night above a threshold is night 1 or follows a night below the threshold. Given the score x of the night
-    before, the probability of reaching the threshold increases in x, and it is convex for x below the threshold.
+    before, the probability of reaching the threshold increases in x, and is convex for x below the threshold.
     Therefore, on a cell it is at most the straight line between its values at both ends, and at most its value at the
     upper end.
     """

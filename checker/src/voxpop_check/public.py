@@ -14,7 +14,7 @@ Terms = list[tuple[str, arb, str]]
 def counts(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     """Prove counts (docs/privacy/counts.md).
 
-    Their mu^2 is the maximum over the menu of the sum of limits over sigma^2.
+    The mu^2 of counts is the maximum of the sum of limits divided by sigma^2, over the entries of the menu.
     """
     square, menu, classes = counts_square(numbers), numbers.menu, numbers.classes_sigma
     passes = max(1, *(len(each.limits) for each in menu)) + (1 if classes > 0 else 0)
@@ -32,7 +32,7 @@ def counts_square(numbers: SimpleNamespace) -> arb:
     require(classes >= 0 and (len(menu) == 1 or classes > 0), "a choice without noise")
     require(numbers.chosen is None or 0 <= numbers.chosen < len(menu), "the choice is not in the menu")
     square = largest(max(1, sum(each.limits)) / each.sigma**2 for each in menu)
-    # One user moves one class of the histogram of the choice by 1.
+    # One user changes one class of the histogram for the choice by 1.
     return square + 1 / classes**2 if classes > 0 else square
 
 
@@ -46,7 +46,7 @@ def picks(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
     if k * r <= left:
         picked = arb(0)
     else:
-        # Every order a > 1 gives a bound. As a function of ln(a - 1), it has one minimum near the best order.
+        # Every order a > 1 gives a bound. As a function of ln(a - 1), this bound has one minimum near the best order.
         low, high = -20.0, 20.0
         while high - low > 1e-6:
             x, y = low + (high - low) / 3, high - (high - low) / 3
@@ -72,7 +72,7 @@ def _order(k: int, r: arb, epsilon: arb, log: float) -> arb:
 
 
 def selection(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Prove optimal selection (docs/privacy/optimal-selection.md). The rule is private at its own delta."""
+    """Prove optimal selection (docs/privacy/optimal-selection.md). The certificate contains the delta of the rule."""
     require(0 < numbers.delta < 1 and numbers.few >= 0, "the numbers of the rule are out of range")
     return [
         ("rule", numbers.delta, "the recursion of the rule"),
@@ -81,7 +81,10 @@ def selection(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
 
 
 def paths(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Prove sequences (docs/privacy/sequences.md). Shares add up to 1 on every path, so counts cost their epsilon."""
+    """Prove sequences (docs/privacy/sequences.md).
+
+    The shares add up to at most 1 on every path, so the counts cost at most their epsilon.
+    """
     require(numbers.epsilon > 0 and numbers.max_length >= 1 and numbers.max_gram >= 1, "the tree is out of range")
     least, found = numbers.least, numbers.finding
     # Fewer steps are counted only if lengths are released, and only trees of contexts release lengths.

@@ -146,7 +146,7 @@ def check_caps(caps: SimpleNamespace, rounds: int, pool: int) -> None:
         falls = q >= further and all(x >= y for x, y in zip(low, high, strict=True))
         require(falls, "caps increase with the number of items")
     for units in {each for level in caps.weights for each in level}:
-        # 1 / a^2 is at least 1/4 above and 1/16 below a whole number: 1 - k a^2 is 0 or at least a^2 / 4.
+        # 1 / a^2 is at least 1/4 above and 1/16 below a whole number, so 1 - k a^2 is 0 or at least a^2 / 4.
         square, rest = units * units, WHOLE_CAP**2 % max(units * units, 1)
         between = 0 < units < WHOLE_CAP and square <= 4 * rest and 16 * rest <= 15 * square
         require(units in (0, WHOLE_CAP) or between, "a cap is not on the lattice")
@@ -237,7 +237,7 @@ def cell(x: arb, h: arb) -> int:
 def means(values: Grid, start: int, drop: arb, top: arb, h: arb, c: arb, span: range, levels: int) -> Grid:
     """Return, by level, H(y) at the points of a span.
 
-    H(y) is the mean of V(y + c N), and V is given at points from `start`.
+    H(y) is the mean of V(y + c N), and V is given at the points from `start` on.
 
     V is a sum of nonnegative upward steps and of ramps over whole cells. The summands are a step at the drop threshold
     to the value at the first point above it; ramps; a step at the last point below the threshold to the value above it;

@@ -6,7 +6,7 @@ most the larger of
 
     d + (1 - d) delta_G(epsilon - ln(1 - d); m)    and    delta_G(epsilon + ln(1 - d); m).
 
-Both increase in d and m, so the largest d and the largest m of a cell cover all its cases.
+Both terms increase in d and m, so the largest d and the largest m of a cell cover all its cases.
 """
 
 from collections.abc import Callable, Iterator

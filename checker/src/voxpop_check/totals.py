@@ -191,7 +191,7 @@ class Account:
         return self._corner()
 
     def _corner(self) -> str:
-        """Return the first corner that has room for all releases, or an empty string."""
+        """Return the first corner of claim 2 that has room for all releases, or an empty string."""
         epsilon = ball(self.epsilon)
         if self.chance > self.delta / 2:
             return ""

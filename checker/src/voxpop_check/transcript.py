@@ -188,7 +188,7 @@ def paths_of(numbers: Any, passes: list[dict[str, Any]]) -> None:
 def steps_of(numbers: Any, lengths: dict[str, Any]) -> tuple[int, int]:
     """Return the length and the counted steps, which must follow from released lengths by the rules of the certificate.
 
-    Among the numbers of steps that are enough, the rules select the one with the lowest price, computed in doubles. The
+    Among the sufficient numbers of steps, the rules select the one with the lowest price, computed in doubles. The
     price is `per_noise` times the square root of the noise, plus the share of the steps that are not counted.
     """
     longest, symbols = numbers.max_length, lengths.get("symbols") or 0
@@ -202,8 +202,8 @@ def steps_of(numbers: Any, lengths: dict[str, Any]) -> tuple[int, int]:
         released = classes_of(numbers.usual, first, released, numbers.epsilon * Fraction(lengths["part"]))
         longest, first = first[len(released) - 1], first[: len(released)]
         require(lengths.get("longest") == longest, "the length of sequences does not follow from the released lengths")
-    # Twice the mean number of steps of each class. The mean is half the sum of the shortest and the longest length,
-    # plus the end mark unless sequences are cut.
+    # Twice the mean number of steps per sequence in each class. The mean is half the sum of the shortest and the
+    # longest length, plus the end mark unless sequences are cut.
     means = [*(low + high + 1 for low, high in pairwise(first)), 2 * longest]
     counted = [sum(n * min(mean, 2 * k) for n, mean in zip(released, means, strict=True)) for k in range(longest + 1)]
     enough = [k for k in range(1, longest + 1) if counted[k] >= numbers.least * counted[-1] > 0]
@@ -221,8 +221,8 @@ def classes_of(usual: int, first: list[int], released: list[int], rate: Fraction
     """Return the number of sequences in each class, up to the class of the longest sequences that are drawn.
 
     Classes after the last one with at least 4 noise scales are taken to be empty. The longest sequences are in one of
-    these clear classes or in the next class. They are longer than usual only if at least a fifth of the sequences are
-    longer.
+    the other classes or in the next class after them. They are longer than usual only if at least a fifth of the
+    sequences are longer.
     """
     common = sum(each <= usual for each in first)
     kept = max((place + 1 for place, each in enumerate(released) if each * rate >= 4), default=common)

@@ -23,7 +23,7 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
     n = numbers
     require(0 < n.rate < 1 and 0 <= n.again <= 1 and 0 <= n.further <= 1, "a probability is out of range")
     require(n.theta >= 1 and n.rounds >= 1, "the numbers of votes or rounds are out of range")
-    # With a delta of 0, no number of users could be ignored, and there are infinitely many numbers.
+    # With a delta of 0, no number of users could be ignored, although there are infinitely many numbers.
     require(bool(delta > 0), "votes have a delta above 0")
     # For some k, a prefix almost never or almost always grows with k users. Ignoring these k costs twice this number
     # per round.
@@ -137,7 +137,7 @@ def recursion(corners: list[tuple[arb, ...]], n: SimpleNamespace, epsilon: arb, 
 
 
 def shift(p: arb, q: arb, g: arb) -> tuple[int, arb, arb]:
-    """Return ln(p / q) in nodes, rounded down, as an integer with the weights of the upper and the lower node."""
+    """Return ln(p / q) as a number of nodes, rounded down, with the weights of the upper and the lower node."""
     if not (p > 0 and q > 0):
         return -(10**9), arb(0), ONE
     move = nextafter(float(down((p / q).log() / g)), float("-inf"))

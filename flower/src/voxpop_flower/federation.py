@@ -101,7 +101,7 @@ class Domain:
         return hashlib.sha256(repr(told).encode()).digest()
 
     def place_of(self, prefix: Prefix) -> int | None:
-        """Return the place of a prefix, from 0, or None if users cannot vote for this prefix."""
+        """Return the place of a prefix, counted from 0, or None if users cannot vote for this prefix."""
         start = self._start.get((len(prefix.symbols), prefix.ended))
         rank = self._rank.get(prefix.symbols[: self._known])
         digits = [self._digit.get(symbol) for symbol in prefix.symbols[self._known :]]
@@ -229,7 +229,7 @@ def node_votes(corpus: "LocalCorpus", trie: Trie, rules: Rules, secret: "Secret"
     """Return the votes of a node's users in the next round, by prefix. All votes of a user are for the same prefix.
 
     Args:
-        corpus: The data of the node's users. It does not leave the node.
+        corpus: The data of the node's users. The data does not leave the node.
         trie: The trie before the round.
         rules: The public rules.
         secret: The key that determines coins and choices of words.

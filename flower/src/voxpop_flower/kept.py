@@ -34,7 +34,7 @@ class Kept:
     """The folder of a run."""
 
     def __init__(self, runs: Path, run_id: int) -> None:
-        """Refer to the folder of a run.
+        """Set the path of a run's folder.
 
         Args:
             runs: The folder of all runs of the node.
@@ -154,7 +154,7 @@ class Kept:
 
 
 def delete_old(runs: Path, keep_hours: float) -> None:
-    """Delete the folders of runs and damaged folders that are too old.
+    """Delete the folders of runs that started too long ago, and damaged folders that were last changed too long ago.
 
     Args:
         runs: The folder of all runs of the node.

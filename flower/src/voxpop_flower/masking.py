@@ -221,7 +221,8 @@ class Member:
         if len(set(came)) < len(came) or not set(came) <= set(self.letters):
             raise InputError("the server named nodes that did not take part. Start a new run.")
         self._enough(len(came))
-        # The index True selects the second share (of the mask), and False the first share (of the key), but never both.
+        # The index is True for the second share (of the mask) and False for the first share (of the key), so a node
+        # never sends both.
         return {other: self._read(other)[other in came] for other in self.letters}
 
     def _read(self, other: int) -> tuple[bytes, bytes]:

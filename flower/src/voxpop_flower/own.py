@@ -81,7 +81,7 @@ class NodeSettings:
         return NodeSettings(table, state, total, Budget(*most), flags["secure"], flags["allow-seed"], keep_hours)
 
     def check(self, settings: Settings) -> None:
-        """Check that this node takes part in a run. The reason for an error does not depend on data.
+        """Check that this node takes part in a run. The reason for an error never depends on data.
 
         Raises:
             BudgetError: The run exceeds the maximum budget per run.

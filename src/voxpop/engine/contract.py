@@ -1,7 +1,7 @@
 """The engine contract, which defines the operations on private data that a mechanism may use.
 
-An engine stores the private data and computes weights. A mechanism does not depend on the implementation. There is an
-engine for this machine (`Corpus`, with or without a memory limit), one for a cluster
+An engine stores the private data and computes weights. A mechanism does not depend on the implementation of the engine.
+There is an engine for this machine (`Corpus`, with or without a memory limit), one for a cluster
 (`voxpop.engine.spark.corpus.SparkCorpus`), and one for tests, which uses plain dicts (`tests/naive/engine.py`). A new
 engine implements these protocols. `tests/contracts/test_engine_contract.py` checks that every engine gives the same
 release for the same secret.
@@ -17,10 +17,10 @@ release for the same secret.
 Only the gate of a release (`voxpop.privacy.gate`) creates the noise that engines apply with `opened`. Every engine uses
 the classes of `voxpop.privacy` for users' charges, noise and draws.
 
-Names identify draws, so every engine must use the same names. The name of an item or a token is its bytes. The name of
-a gram of length k > 1 is `left * 2^32 + partner`. Both numbers are ranks among the kept grams of length k - 1 (with
-single-side pruning, the partner is the rank of the token). Ranks number the kept names in increasing order, starting
-with 0.
+Names identify draws, so every engine must use the same names. The name of an item or a token consists of its bytes. The
+name of a gram of length k > 1 is `left * 2^32 + partner`. Both numbers are ranks among the kept grams of length k - 1
+(with single-side pruning, the partner is the rank of the token). Ranks number the kept names in increasing order,
+starting with 0.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,7 +76,7 @@ class Shares(Protocol):
         Args:
             histogram: int64 (ids), the weight by id, in units of the weighting's grid.
             items: int32, the distinct ids of each user, concatenated. After `LengthWalk.keep`, ids are ranks of kept
-                grams. Before it, they are numbers that the engine assigns.
+                grams. Before that, ids are numbers that the engine assigns.
             starts: int64 (users + 1). User j has `items[starts[j]:starts[j + 1]]`.
             bounds: int64 (users), the contribution bound of each user, from `Charge.bounds`. If None, the bound is 1
                 for every user.
@@ -94,8 +94,8 @@ class Weights(Protocol):
     def chosen(self, decision: Opening) -> Int64s:
         """Return the items that pass the decision, in increasing order.
 
-        At length 1, the result contains ids for `texts`. At longer lengths, it contains names of grams. Only items with
-        weight are tested, so an item without weight is never returned.
+        At length 1, the result contains ids, which `texts` maps to words. At longer lengths, the result contains names
+        of grams. Only items with weight are tested, so an item without weight is never returned.
         """
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
@@ -151,11 +151,11 @@ class PoolWalk(Protocol):
         """Draw a pool of at most `size` remaining items for every user, uniformly and only once."""
 
     def advance(self, shares: "CappedDescent", step: "ScoreStep", pass_name: str) -> None:
-        """Weigh newly drawn undecided items of each user's pool, at most the limit, and then decide about items.
+        """Weigh newly drawn undecided items of each user's pool, and then decide about the items in pools.
 
-        If users take part at random, the draw has the purpose "part/PASS" and depends on the user's key and 0. The step
-        is applied to every undecided item of every pool, even if no user drew the item, because the proof requires the
-        noise of the step.
+        Each user draws at most the limit. If users take part at random, the draw of the users has the purpose
+        "part/PASS" and depends on the user's key and 0. The step is applied to every undecided item of every pool, even
+        if no user drew the item, because the proof requires the noise of the step.
         """
 
     def released(self) -> pa.LargeStringArray:
@@ -258,7 +258,7 @@ class TreeWalk(Protocol):
                 symbol. "following" counts the steps under each node of the last level by their symbol (the last symbol
                 is the end). The first two statistics are available only before contexts are lengthened.
             noise: The noise of these counts.
-            given: The classes that are counted, for "lengths" and "variety".
+            given: The further arguments of "lengths" and "variety", as described above.
         """
 
     def lengthen(self, depth: int, keys: Int64s, longer: Int32s, others: Int32s) -> None:
@@ -307,7 +307,7 @@ class Engine(Protocol):
         """
 
     def pools(self, secret: Source) -> PoolWalk:
-        """Return the items, for release in adaptive rounds.
+        """Return the walk over the items in adaptive rounds.
 
         Args:
             secret: The source of the order, the pools and the draws of every round ("sample/PASS" by the user's key and

@@ -102,7 +102,7 @@ class Corpus:
         return f"Corpus(kind={self.kind!r}, private)"
 
     def _repr_html_(self) -> str:
-        """Return a box for notebooks, which does not show any of the data."""
+        """Return an HTML box for notebooks, which does not show any of the data."""
         line = "The data is private. A corpus shows none of it, not even the number of users."
         return card(f"Corpus of {self.kind}", [line, "Pass it to a mechanism: vp.Items().release(corpus, budget)."])
 

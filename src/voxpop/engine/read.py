@@ -58,8 +58,9 @@ def read(
             Without `user`, the case column is also read, so that each case is protected as one user.
         text: The name of a text column, which `tokenizer` splits into tokens. A null is an empty text.
         tokens: The name of a column of lists of tokens, in order.
-        items: The name of a column of unordered items, with one item or a list in each row. Nulls are skipped. A list
-            of columns combines their values into one item. Releases return items with the types of these columns.
+        items: The name of a column of unordered items, with one item or a list in each row. Nulls are skipped. If a
+            list of columns is given, the values of a row are combined into one item. Releases return items with the
+            types of these columns.
         sequence: The name of a column of ordered lists. With `order`, it is the name of a column of single events.
         order: The name of a time column. Each row is then an event, and a user's events in this order are the
             user's sequence. Events with the same time are in the order of their bytes. Null events are skipped.
@@ -71,7 +72,7 @@ def read(
         types: The types of columns that the source does not declare, such as {"price": "decimal(12, 2)", "at":
             "timestamp"}. Undeclared values are read as strings, and times as integers or ISO timestamps, regardless
             of the values in other rows (docs/guides/types.md).
-        csv: The dialect of CSV files, such as `vp.CSV(delimiter=";")`. By default, it is detected.
+        csv: The dialect of CSV files, such as `vp.CSV(delimiter=";")`. By default, the dialect is detected.
         options: Options for reading, such as `vp.ReadOptions(memory="2GiB")`.
 
     Returns:
@@ -203,8 +204,8 @@ def schema_before_reading(
         source: Parquet, Arrow or CSV files, a table in memory, or a Spark DataFrame.
         csv: The dialect of CSV files.
         types: The types that the source does not declare.
-        named: The names that must be columns. If the first row of a CSV file does not contain them, the row is possibly
-            data.
+        named: The names of columns that must exist. If the first row of a CSV file does not contain these names, the
+            row is possibly data.
 
     Raises:
         ColumnError: If one of the names is not a column, or files have different columns.

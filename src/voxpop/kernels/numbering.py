@@ -50,7 +50,7 @@ def stretched(values: Int64s, size: int) -> Int64s:
 def roomier(keys: Int64s, counts: Int64s) -> tuple[Int64s, Int64s, Int32s]:
     """Return a copy of a full table with room for four times as many keys and counts.
 
-    An empty table gets its first size.
+    An empty table gets its initial size.
     """
     # There are twice as many slots as keys. At most half of them are full, so runs of full slots remain short.
     size = max(FIRST_SLOTS // 2, 4 * keys.size)

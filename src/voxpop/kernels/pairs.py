@@ -196,8 +196,8 @@ def _number_block(
     """Write the number of each of a block's names to its position, while there is room for new names.
 
     In a large table, each lookup reads memory twice, first a number and then its name. Therefore the kernel first reads
-    the first slots of all names in the block, and then the names of these numbers. No lookup depends on the result of
-    an earlier lookup, not even through a branch, so the processor runs several lookups at the same time.
+    the first slots of all names in the block, and then the names of the numbers in these slots. No lookup depends on
+    the result of an earlier lookup, not even through a branch, so the processor runs several lookups at the same time.
 
     Returns:
         The position of the first name in the block without room (`held` if all names have room), and the number of

@@ -1,4 +1,7 @@
-"""The decorator for functions that proofs refer to. A test compares their code with the stamps of the proof pages."""
+"""The decorator for functions that proofs refer to.
+
+A test compares the code of these functions with the stamps of the proof pages.
+"""
 
 from collections.abc import Callable
 from typing import TypeVar

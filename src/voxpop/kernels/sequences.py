@@ -323,7 +323,7 @@ def fit_ends(
         factors: float64 by length below the maximum, the factors of the odds of an end; overwritten for fitted lengths.
 
     Returns:
-        float64 (maximum length + 1).
+        float64 (maximum length + 1), the share of each length.
     """
     child, others = tree
     most = factors.size
@@ -454,7 +454,8 @@ def count_reaching(symbols: Int32s, starts: Int64s, steps: Int32s, within: int) 
         last[:] = -1
         reached = 0
         for position in range(starts[session], starts[session + 1]):
-            # Start at the last step, so that one position never matches two steps. The latest position is the best.
+            # Start at the last step, so that one position never matches two steps. A later position is always at least
+            # as good.
             for step in range(min(reached, steps.size - 1), -1, -1):
                 if symbols[position] != steps[step]:
                     continue

@@ -148,10 +148,10 @@ def count_quantiles(
         edges: float64 (cells + 1), the ratios at the edges of cells.
         weights: float64 (strata, cells), the weights of cells in each stratum.
         stratum: int64 by bin, the stratum of the bin.
-        levels: float64 by bin, in [0, 1).
+        levels: float64 by bin, the level of the quantile, in [0, 1).
 
     Returns:
-        float64 by bin, at least 0.
+        float64 by bin, the quantiles, at least 0.
     """
     like = np.empty(edges.size - 1)
     found = np.empty(noisy.size)

@@ -108,7 +108,7 @@ def require_polars() -> None:
     """Check, before each use of polars, that polars has not lost its threads in a fork.
 
     Raises:
-        InputError: If polars has lost its threads and would therefore never return.
+        InputError: If polars has lost its threads so that a query would never return.
     """
     if _polars.state == NOT_KNOWN and _polars.doubtful and not _has_threads():
         _polars.probe()

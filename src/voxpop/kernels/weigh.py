@@ -109,7 +109,7 @@ def _smallest(values: Uint64s, rank: int) -> np.uint64:
 @jit
 @proved("README.md#proofs")
 def keep_smallest(items: Int32s, starts: Int64s, priorities: Uint64s, limit: int) -> int:
-    """For every user who has more items, keep the `limit` items of smallest priority, in place and in order.
+    """Keep the `limit` items of smallest priority for every user who has more items, in place and in order.
 
     Proof: "Draws that determine samples and orders are functions of independent randomness and of one user each, so
     an added user changes no draws of other users."

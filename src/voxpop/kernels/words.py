@@ -299,7 +299,8 @@ def cut_words(
         word_start: The starts of the interner; see the module.
         arena: The arena of the interner; see the module.
         counts: The counts of the interner; see the module.
-        ids: int32, overwritten by the ids of each document, followed by -1. A document for the slow path has only -2.
+        ids: int32, overwritten by the ids of each document, followed by -1. A document for the slow path contains only
+            -2.
         ends: int64 (documents + 1), overwritten by the end of each document's ids.
 
     Returns:
@@ -429,8 +430,8 @@ def follow_quotes(data: Bytes, delimiter: Any, state: Int64s) -> Any:
             position where the last whole row of these bytes ends (or 0). All are 0 at the start of a file.
 
     Returns:
-        Whether there is no error so far. If there is an error, the field that began in row `state[OPENED]` continues
-        after its closing quote.
+        Whether no error has been found so far. If there is an error, the field that began in row `state[OPENED]`
+        continues after its closing quote.
     """
     mode, row, end = state[MODE], state[ROW], 0
     for place in range(data.size):

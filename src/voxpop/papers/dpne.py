@@ -81,7 +81,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
     alpha: float = 5.0
 
     def __post_init__(self) -> None:
-        """Check every field, and keep lists as tuples."""
+        """Check every field, and store lists as tuples."""
         check_lengths(self.max_length)
         if isinstance(self.max_phrases_per_user, Sequence):
             if len(self.max_phrases_per_user) != self.max_length:

@@ -44,8 +44,8 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         max_items_per_user: The maximum number of items per user, the paper's Delta_0.
         weighting: The rule that divides a user's weight, which is 1, among the user's items. The norm is l1 for Laplace
             noise and l2 for Gaussian noise. "count" and "count-laplace" give each item the same weight (Section 1.1).
-            "weighted" and "weighted-laplace" divide it evenly (Algorithms 10 and 9). "policy-gaussian" is l2-descent
-            (Algorithms 5 and 7), and "policy-laplace" is l1-descent (Algorithms 3 and 4).
+            "weighted" and "weighted-laplace" divide the weight evenly (Algorithms 10 and 9). "policy-gaussian" is
+            l2-descent (Algorithms 5 and 7), and "policy-laplace" is l1-descent (Algorithms 3 and 4).
         alpha: The distance from the threshold to the cutoff at which weight stops increasing, in noise scales (only for
             the two policies).
         accounting: "published", or "joint", which computes delta exactly for noise and novel items together and

@@ -75,7 +75,10 @@ class Tree:
         return self.totals[:, None] * self.chances
 
     def neighbours_of(self, entries: Int64s) -> Int32s:
-        """Return the Markov neighbour of each entry's gram. Its oldest symbols are dropped until a node is found."""
+        """Return the Markov neighbour of each entry's gram.
+
+        The oldest symbols of the gram are dropped until a node is found.
+        """
         above, symbols = np.divmod(entries, self.width)
         # The longest suffix of gy is a suffix of g followed by the symbol y.
         at = self.neighbour[above]

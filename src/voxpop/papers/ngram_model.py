@@ -258,7 +258,7 @@ class Following(NamedTuple):
 
     Attributes:
         entries: int64, the entry of the tree that each node extends, in increasing order, or -1 for the root.
-        rows: int64, the row of each node's gram in the level before.
+        rows: int64, the row of each node's gram in the previous level.
         symbols: int64, the last symbol of each node's gram.
         heights: int64, the predicted number of levels below each node, including this level. A node of height 1 spends
             the rest of epsilon.
@@ -278,7 +278,7 @@ def least(paths: PathBudget, share: int) -> int:
 
 
 def released_children(paths: PathBudget, counted: Following, shares: Int64s, noisy: Int64s, scales: Floats) -> Level:
-    """Select the noisy counts that the paper releases from the noisy counts of all possible children.
+    """Select the noisy counts that the paper releases among the noisy counts of all possible children.
 
     Args:
         paths: The shares of all paths.
@@ -366,7 +366,7 @@ def _open_next(paths: PathBudget, state: _Explored, levels_left: int) -> Followi
 
 
 def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most: int) -> Int64s:
-    """Return the number of levels below each gram that are expected to exceed the threshold. It is at least 1.
+    """Return the number of levels below each gram that are expected to exceed the threshold. This number is at least 1.
 
     Args:
         thresholds: The threshold of the histogram that contains the gram.

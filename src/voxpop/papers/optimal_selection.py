@@ -42,7 +42,7 @@ class OptimalSelection(Mechanism["Corpus", "Release"]):
     min_users: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the number of users."""
+        """Check `min_users`."""
         check_min_users(self.min_users)
 
     @property

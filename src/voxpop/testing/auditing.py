@@ -75,7 +75,7 @@ def directions(joined: tuple[float, float], without: tuple[float, float]) -> _Pa
 
 
 def clopper_pearson(hits: int, trials: int, failure_probability: float) -> tuple[float, float]:
-    """Return a lower and an upper bound of a probability, each wrong at most with the error probability.
+    """Return a lower and an upper bound of a probability, each wrong with at most the error probability.
 
     Args:
         hits: The number of trials with the event.
@@ -261,7 +261,7 @@ def audit(mechanism: str, trials: int = 100_000, failure_probability: float = ER
 
     Args:
         mechanism: The name of its command: "items", "ngrams", "heavy-hitters", "sequences", "profile" or "top".
-        trials: The number of trials with the additional user, and the same number without.
+        trials: The number of trials with the additional user, which is also the number of trials without this user.
         failure_probability: The probability that a bound is wrong, and the probability that correct counts are
             reported as a deviation.
 

@@ -110,7 +110,7 @@ def case_of(
 
     Args:
         names: The names of the mechanism and of the case.
-        plan: The plan to run. Its budget is the claim.
+        plan: The plan to run. The budget of the plan is the claim.
         corpora: The copies with the additional user, and the copies without this user.
         copies: The number of copies.
         happened: See `observed`.
@@ -282,9 +282,9 @@ def top(budget: Budget = BUDGET) -> Case:
     return case_of(("ranking", f"near: 1 of {width} held"), every, corpora, copies, first, exact)
 
 
-# N-grams: pairs of words, released with the defaults from users with one pair each. All words are released in adaptive
-# rounds. Because there are few words, pairs receive nearly all of the budget and there is no screening vote. The
-# release measures words and prunes pairs of rare words.
+# The case of n-grams releases pairs of words with the defaults, from users with one pair each. All words are released
+# in adaptive rounds. Because there are few words, pairs receive nearly all of the budget and there is no screening
+# vote. The release measures words and prunes pairs of rare words.
 #
 # The cutpoint of a band follows from the votes of all its candidates. Therefore all copies share the cutpoint, and the
 # event is defined for one value of the cutpoint. A large `eta` makes this value certain, because every band uses the

@@ -60,8 +60,8 @@ class LocalCorpus:
             "characters", "regex:PATTERN"). Otherwise it is the kind, or "" if it is unknown.
         keys: The columns of the items, which are public like the schema; empty for words.
         limit: The memory limit for work on the corpus; None for unlimited memory.
-        families: The family of the ids in each user column, such as "whole numbers". It is public like the schema,
-            and "" if the source declares no type.
+        families: The family of the ids in each user column, such as "whole numbers". The family is public like the
+            schema, and "" if the source declares no type.
         alike: The private number of users with an id that differs from another id only in case or in spaces at its
             ends, or None if this number is unknown.
     """
@@ -120,7 +120,7 @@ class LocalCorpus:
         known = numbers_of(pc.is_in(self.vocabulary, value_set=string_array(alphabet)).cast(pa.uint8())) > 0
         if known.all():
             return 0
-        # Indexed by token, with one more entry for the ends of documents, which are -1.
+        # The array is indexed by token, with one more entry for the ends of documents, which are -1.
         others = np.append(~known, False)
         spans = user_spans(self.user_start, TOKENS_AT_ONCE)
         return sum(
@@ -179,7 +179,7 @@ class LocalCorpus:
         """Add up, by column, each user's shares of keys that are on a public list and of all other keys."""
         column = column_numbers(self.vocabulary, columns)
         known = numbers_of(pc.is_in(self.vocabulary, value_set=listed).cast(pa.int8()))
-        # int64 (tokens + 1), the class of each token. Joint keys and the end of a row (-1) have the last class.
+        # int64 (tokens + 1), the class of each token. Joint keys and the end of a row (-1) are in the last class.
         width = 2 * columns + 1
         classes = np.append(np.where(column < 0, 2 * columns, 2 * column + (known == 0)), 2 * columns).astype(np.int64)
         total = np.zeros((columns, 2), np.int64)
@@ -210,7 +210,7 @@ class LocalCorpus:
         """Reject work that would exceed the memory limit, if there is one.
 
         Args:
-            what: The plural noun for the objects that take the memory.
+            what: A plural noun for the objects that need the memory.
             per_token: The peak number of bytes per token.
             per_user: The peak number of bytes per user.
             per_word: The peak number of bytes per distinct token.
@@ -337,7 +337,7 @@ def load_corpus(
         vocabulary = pa.concat_arrays([pa.array([], pa.large_string()), *table.column("token").chunks])
         keys, families = Keys.from_list(meta.get("keys", [])), dict(meta.get("families", {}))
         alike = None if meta.get("alike") is None else int(meta["alike"])
-    except Exception:  # the files may be anything
+    except Exception:  # the files can have any content
         raise _damaged(path) from None
     kind, token_source = str(meta.get("kind")), str(meta.get("token_source", ""))
     corpus = LocalCorpus(
@@ -402,7 +402,7 @@ def one_sequence_each(
         are absent.
     """
     # int32 by token, the index of its symbol, or -1 if the token is outside the alphabet. The alphabet is public, so
-    # this array reveals nothing. It is copied, because kernels would be compiled again for a read-only array.
+    # this array reveals nothing. The array is copied, because kernels would be compiled again for a read-only array.
     names = numbers_of(pc.index_in(corpus.vocabulary, value_set=string_array(alphabet)), missing=-1).astype(np.int32)
     if other is not None:
         names[names < 0] = alphabet.index(other)

@@ -1,7 +1,7 @@
 """The exact figures of a corpus, for its owner. They have no noise, so they are private and never part of a release.
 
-No mechanism imports this module. The callers of this module mark the figures as PRIVATE. `held` is a `LocalCorpus`.
-This module cannot import that class, because `engine/data.py` imports this module.
+No mechanism imports this module. The callers of this module mark the figures as PRIVATE. The argument `held` is a
+`LocalCorpus`. This module cannot import that class, because `engine/data.py` imports this module.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ def users_of(held: Any, gram: Sequence[str]) -> int:
     for step, token in enumerate(wanted[1:].tolist(), start=1):
         places = places[places + step < tokens.size]
         places = places[tokens[places + step] == token]
-    # A document ends with -1, so no match continues in the next document or in the next user's documents.
+    # A document ends with -1, so no match extends into the next document or in the next user's documents.
     return int(np.unique(np.searchsorted(starts, places, side="right")).size)
 
 

@@ -327,7 +327,7 @@ class MemoryLengthWalk:
         return self._merged(list(in_order(number, self._ranges)))
 
     def _merged(self, parts: list[Int64s]) -> Int64s:
-        """Replace the numbers of pairs in each range with common numbers."""
+        """Replace the numbers of pairs in each range with numbers that all ranges share."""
         names = parts[0]
         for own, (begin, end) in zip(parts[1:], self._ranges[1:], strict=True):
             renamed = np.empty(own.size, np.int32)

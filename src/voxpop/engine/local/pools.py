@@ -122,8 +122,8 @@ class PoolBatches:
                 begin += each.nbytes
 
 
-# The code below is the part of adaptive rounds that reads users, which consists of the pools of undecided items and the
-# users' contributions. All engines use it.
+# The code below is the part of adaptive rounds that reads users, because it draws the pools of undecided items and adds
+# the users' contributions. All engines use it.
 
 _PoolResult = TypeVar("_PoolResult")
 
@@ -147,7 +147,7 @@ class PoolUsers:
     """The users and their undecided items, in the order of weighing.
 
     Attributes:
-        states: uint8 (items), released, dropped or undecided.
+        states: uint8 (items), whether each item is released, dropped or undecided.
         listed: uint8 (items), nonzero for items of a public list; empty without a list.
     """
 
@@ -352,8 +352,8 @@ class Pools:
         if self._levels is not None:
             ids = undecided[self._users.listed[undecided] == 0]
             self._raise(self._levels, undecided[self._users.listed[undecided] != 0], histogram, step)
-        # These are all undecided items of all pools, even if no user drew them in this round. Noise on all of them is
-        # essential (docs/privacy/adaptive.md, "Shared items").
+        # These are all undecided items of all pools, even if no user drew them in this round. Noise on all of these
+        # items is essential (docs/privacy/adaptive.md, "Shared items").
         for part, (score, states) in self._opened(step, ids, histogram):
             # This is Z_r of every item of the part. The scores of decided items are not read again.
             self._score[part] = score

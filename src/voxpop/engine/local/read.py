@@ -29,7 +29,7 @@ from voxpop.reading.users import Spellings, Stretch, Users, encode_users, identi
 from voxpop.reading.wanted import Request
 from voxpop.reading.words import merge_words
 
-# The code below makes a corpus from rows. It groups the users and replaces each token with its rank in the vocabulary.
+# The code below builds a corpus from rows. It groups the users and replaces each token with its rank in the vocabulary.
 
 
 def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind: str) -> LocalCorpus:

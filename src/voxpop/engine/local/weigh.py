@@ -44,8 +44,8 @@ class Holdings:
         names: int64 (size), the name of each id in draws, which does not depend on the engine, or None if ids are their
             own names.
         limit: The memory limit of weighing; None for unlimited memory.
-        words: large_string (size), the items at length 1. Draws name them by their bytes, because ids depend on the
-            other items. None for longer grams.
+        words: large_string (size), the items at length 1. Draws use the bytes of these items as names, because ids
+            depend on the other items. None for longer grams.
         order: int64 (users), the users in weighing order, or None if users are stored in this order.
     """
 
@@ -104,7 +104,10 @@ BoundedSets = tuple[Int32s, Int64s]
 
 @dataclass(slots=True)
 class _Scratch:
-    """The marker of one thread for repeated items. For each item, the marker contains the last user who had it."""
+    """A marker for repeated items, which belongs to one thread.
+
+    For each item, the marker contains the last user who had it.
+    """
 
     seen: Int32s
     stamp: int = 0
@@ -115,8 +118,8 @@ def bounded_sets(
 ) -> Iterator[BoundedSets]:
     """Yield (items, starts) for batches of users, with at most `limit` distinct candidates per user, drawn uniformly.
 
-    Draws are without replacement. A user's draw depends only on the secret, the user's key and the user's own items,
-    so adding a user changes no other user's draw. The sets are in the order of users for any number of threads.
+    Items are drawn without replacement. A user's draw depends only on the secret, the user's key and the user's own
+    items, so adding a user changes no other user's draw. The sets are in the order of users for any number of threads.
     """
     # A user has at most as many distinct items as positions, so no draw is needed if no user has more positions than
     # the limit.
@@ -184,7 +187,7 @@ def cut_to_limit(
     secret: Source,
     pass_name: str,
 ) -> BoundedSets:
-    """Draw `limit` items for each user who has more items."""
+    """Draw `limit` items for each user who has more than `limit`."""
     if starts.size < 2 or np.diff(starts).max() <= limit:
         return items, starts
     # No draw is needed for users within the limit.
@@ -246,7 +249,7 @@ class Histogram:
     _words: pa.LargeStringArray | None = None
 
     def chosen(self, decision: Opening) -> Int64s:
-        """Return the ids that pass, in increasing order.
+        """Return the ids that pass the decision, in increasing order.
 
         Args:
             decision: The decision about each item.
@@ -376,8 +379,8 @@ def _supported(names: Int64s, weights: Int64s) -> tuple[Int64s, Int64s]:
     return found, weights[:end] if 2 * end > names.size else weights[:end].copy()
 
 
-# The code below determines the order of weighing users. The same rule applies in memory, with a memory limit and on
-# Spark.
+# The code below determines the order in which users give weight. The same rule applies in memory, with a memory limit
+# and on Spark.
 #
 # Users are sorted by 64 bits of a keyed hash of the user's key, and then by the key itself. Both depend only on the
 # user's id and the secret. The position of a user's rows, the number of users, the file and the machine have no
@@ -444,8 +447,8 @@ def in_weighing_order(
     for first, last in user_spans(user_start, most // 16):
         heads = np.zeros(last - first, HEAD)
         heads["user"] = heads["other"] = user_key[first:last]
-        # This is the order of set union: by 64 bits of a keyed hash, and then by user key. It does not depend on where
-        # users are stored (docs/privacy/set-union.md).
+        # This is the order of set union, by 64 bits of a keyed hash and then by user key. This order does not depend on
+        # where users are stored (docs/privacy/set-union.md).
         heads["key"] = order_hashes(heads["user"], secret, pass_name)
         heads["row"] = np.arange(first, last)
         begin, end = int(user_start[first]), int(user_start[last])

@@ -126,8 +126,7 @@ def laid_together(batches: SparkBatches, sent: bytes | None = None) -> tuple[Arr
 
     Args:
         batches: The rows of the partition's state.
-        sent: The public arrays from the closure. Without them, the first piece contains the public arrays, if there are
-            any.
+        sent: The public arrays from the closure. If None, the first piece contains the public arrays, if there are any.
     """
     held = list(batches)
     if not held:
@@ -185,9 +184,9 @@ def run_with_public(state: "DataFrame", work: SparkTask, arrays: Arrays, schema:
 
     Small arrays are sent in the closure, and large arrays by broadcast.
 
-    A broadcast delivers the arrays with the first piece of a partition. It is a separate job, which takes longer than
-    sending small arrays in a closure. Large arrays must not be in a closure, because Spark writes large closures to
-    disk, and closures contain keys.
+    A broadcast delivers the arrays with the first piece of a partition. A broadcast is a separate job, which takes
+    longer than sending small arrays in a closure. Large arrays must not be in a closure, because Spark writes large
+    closures to disk, and closures contain keys.
     """
     from pyspark.sql import functions as sql
 
@@ -284,9 +283,9 @@ class Holder:
 
     The partitions remain on their executors, in memory or on local disk, until this object is collected.
 
-    It caches the last two states, because each state is computed from the previous state. If no state is computed
-    before the end, all states have to be cached. Blocks that are lost with an executor are recomputed from the cached
-    states or from the source.
+    It caches the last two states, because each state is computed from the previous state. If no state is computed until
+    the last state is needed, all states have to be cached. Blocks that are lost with an executor are recomputed from
+    the cached states or from the source.
     """
 
     def __init__(self, most: int | None = 2) -> None:

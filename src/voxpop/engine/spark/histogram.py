@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SparkHistogram:
-    """The queries of `Weights` on weights that are never collected.
+    """The queries of `Weights` on weights that are never collected on the driver.
 
     Spark or the caller may repeat any action, because the noise is a function of the secret and the gram.
     """
@@ -37,7 +37,10 @@ class SparkHistogram:
         self._texts: pa.LargeStringArray | None = None
 
     def chosen(self, decision: Opening) -> Int64s:
-        """Return the names that pass, in increasing order. Words are numbered from 0 in the order of their bytes."""
+        """Return the names that pass the decision, in increasing order.
+
+        Words are numbered from 0 in the order of their bytes.
+        """
         return self._released(self._weights, decision)[0]
 
     def noisy_levels(self, levels: Opening, spurious_names: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s]:
@@ -94,8 +97,7 @@ def _summed(weights: "DataFrame") -> "DataFrame":
     """Add up the weights of the partitions, in the only shuffle of each length.
 
     Each gram occurs once in a partition, so a sum before the shuffle would save nothing. Each task writes one block for
-    each task after the shuffle. Therefore the number of tasks after the shuffle is only the number of tasks that run in
-    parallel.
+    each task after the shuffle. Therefore there are no more tasks after the shuffle than run in parallel.
     """
     from pyspark.sql import functions as sql
 

@@ -255,7 +255,7 @@ class SparkNights:
         return self._frames
 
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
-        """Start with the items of a public list, which have noise from the first night on, even if no user has them."""
+        """Replace the items with the items of a public list; see `NightlyPools.recognise`."""
         words = joined(pa.chunked_array(listed, pa.large_string()))
         users, items = self._both
         rows = _items_batch(names_of(words), np.zeros(len(words), np.int64))
@@ -358,7 +358,10 @@ class SparkNights:
         return words, nights, levels != UNLISTED
 
     def _decided(self) -> pa.LargeStringArray:
-        """Return the decided items. The files lack items decided on nights missed since the files were written."""
+        """Return the decided items.
+
+        The files lack items decided on nights that were skipped since the files were written.
+        """
         found = answer(self._both[1].filter("decided > 0").select("word"))
         return pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in found.column("word").chunks)])
 

@@ -1,12 +1,12 @@
 """Adaptive rounds on a cluster. Users and items remain in their places, and the places exchange messages.
 
 The place of a user is the partition that contains the user. The place of an item is a reducer, which the item's name of
-128 bits determines. Both are set up once, when pools are drawn. In a round, every place of users sends each reducer the
-weights of the reducer's undecided items. The reducer keeps the scores and returns the states. A round needs two
-shuffles, one with 8 bytes and one with one byte for each item of each place. Places and reducers agree on an order of
-items, so the messages of a round contain no names. No task runs before `released` is called. If all pools fit in one
-task, that task runs all rounds with the same messages, because starting the tasks of a round takes longer than their
-work.
+128 bits determines. Places and reducers are set up once, when pools are drawn. In a round, every place of users sends
+each reducer the weights of the reducer's undecided items. The reducer keeps the scores and returns the states. A round
+needs two shuffles, one with 8 bytes and one with one byte for each item of each place. Places and reducers agree on an
+order of items, so the messages of a round contain no names. No task runs before `released` is called. If all pools fit
+in one task, that task runs all rounds with the same messages, because starting the tasks of a round takes longer than
+their work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -78,7 +78,7 @@ def count_sizes(arrays: Arrays, sent: Arrays, *, edges: Sequence[int], secret: "
 
 @on_state
 def weigh_first_round(arrays: Arrays, sent: Arrays, *, weighing: Weighing) -> AnswerBatches:
-    """Weigh the items of a partition, with users in the order of all rounds."""
+    """Weigh the items of a partition, with users in the order that all rounds share."""
     corpus = corpus_of_arrays(arrays)
     users = PoolUsers.of(corpus, item_names(corpus.vocabulary, weighing.secret)[:, 0], weighing.secret)
     histogram = users.weigh(weighing.shares, weighing.limit, weighing.pass_name)
@@ -165,8 +165,8 @@ def weigh_pools(
 ) -> pa.Table:
     """Return the weights of a round for each reducer's undecided items, in the order of the items.
 
-    Messages from reducers to themselves are passed on, so that a round makes one table from the previous table, which
-    is used only once.
+    A reducer's states are passed on in the same table, so that a round computes one table from the previous table,
+    which is used only once.
     """
     with safely("weigh_pools"):
         places, sent = spread_rows(reducers), received(news)
@@ -237,7 +237,9 @@ def _state(sent: Arrays, size: int) -> tuple[Bytes, Floats, Bytes]:
 
 
 def _summed(arrays: Arrays, states: Bytes, sent: dict[int, Arrays]) -> Int64s:
-    """Add up the weights from all places, clipped at the useful maximum. The sum is 0 for items that no user drew.
+    """Add up the weights from all places, clipped at a bound above which results do not change.
+
+    The sum is 0 for items that no user drew.
 
     The part of each place is at most 2^61. The sum so far is also at most 2^61, because it can be clipped after each
     addition: min(min(a + b, c) + d, c) = min(a + b + d, c).
@@ -315,7 +317,7 @@ class SparkPools:
     """The counterpart of `Pools` on a cluster, with the same order of calls."""
 
     def __init__(self, state: "DataFrame", places: int, secret: "Source") -> None:
-        """Start with the encoded partitions.
+        """Store the encoded partitions.
 
         Args:
             state: The arrays of users, in `places` partitions.

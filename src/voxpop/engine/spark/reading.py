@@ -181,8 +181,8 @@ def read_spark(frame: "DataFrame", request: Request) -> SparkCorpus | LocalCorpu
     """Return a DataFrame as a corpus; see `voxpop.read`.
 
     If Spark runs only on this machine and `partitions` is None, Spark runs the query and writes its rows to files, and
-    the local engine reads them. Otherwise executors read the rows at the first release. One shuffle places users by a
-    hash of their ids in `partitions` partitions (by default, the number of parallel tasks). The choice and the number
+    the local engine reads them. Otherwise executors read the rows at the first release. One shuffle assigns users by a
+    hash of their ids to `partitions` partitions (by default, the number of parallel tasks). The choice and the number
     are public and do not depend on the table, because in an order-dependent weighting the weights depend on which users
     share a partition. Each user's documents are sorted by content, so they do not depend on the location of rows.
 
@@ -333,7 +333,7 @@ def _arrow_type(frame: "DataFrame", name: str) -> Any:
 
 
 def has_collation(kind: Any) -> bool:
-    """Return whether strings of a type of Spark can be equal although their bytes differ."""
+    """Return whether strings of a Spark type can be equal although their bytes differ."""
     return str(getattr(kind, "collation", "UTF8_BINARY")) != "UTF8_BINARY"
 
 

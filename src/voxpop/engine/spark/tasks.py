@@ -72,7 +72,7 @@ class Weighing:
 
     @property
     def given(self) -> "tuple[Shares, int, Source, str]":
-        """The arguments of `weigh` of the local engine."""
+        """The arguments for `weigh` of the local engine."""
         return self.shares, self.limit, self.secret, self.pass_name
 
 
@@ -105,7 +105,7 @@ def own_versions() -> dict[str, str]:
 
 @task
 def find_kind_of_times(batches: SparkBatches) -> AnswerBatches:
-    """Yield the kind of the time in the first row, but not the time."""
+    """Yield the kind of the time in the first row, but not the time itself."""
     from voxpop.reading.events import kind_of_times
 
     for batch in batches:
@@ -243,7 +243,7 @@ def _subset(public: Arrays, paying: Paying | None) -> "Subset | None":
 
 
 def _walk(arrays: Arrays, public: Arrays, since: Since) -> "MemoryLengthWalk":
-    """Return the walk at the kept grams, or at the candidates that were sent, after charging for earlier passes."""
+    """Return the walk with the kept grams, or with the candidates that were sent, after charging for earlier passes."""
     from voxpop.engine.local.length_walk import MemoryLengthWalk
 
     levels = MemoryLengthWalk.of_state(arrays, since.length, since.size, since.deferred_size)

@@ -82,12 +82,12 @@ class SparkLengthWalk:
     """The counterpart of `MemoryLengthWalk` on a cluster.
 
     The state of a length is a DataFrame of arrays. It is computed from the state of the previous length and from public
-    sets. Executors cache it while the next length needs it. Lost blocks are recomputed from the previous length or from
-    the source.
+    sets. Executors cache the state while the next length needs it. Lost blocks are recomputed from the previous length
+    or from the source.
     """
 
     def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]", *, ordered: bool) -> None:
-        """Start with the tokens of all partitions.
+        """Start a walk with the tokens of all partitions.
 
         Args:
             state: The encoded partitions.
@@ -189,7 +189,7 @@ class SparkLengthWalk:
     def keep_words(self, words: pa.LargeStringArray, order: "Source | None" = None) -> None:
         """Keep only these distinct tokens, which are in the order of their bytes.
 
-        Some of these tokens can be tokens that no user has.
+        It is possible that no user has some of these tokens.
         """
         if order is not None:
             self._in_order(order)
@@ -311,7 +311,8 @@ class SparkTreeWalk:
     def released(self, counted: "CountKind", noise: "ContextNoise", *given: Int64s) -> Int64s:
         """Count, add noise on the executors, and return the noisy counts.
 
-        Nodes are assigned in blocks. One executor receives the counts of a block and the public numbers of its nodes.
+        Nodes are assigned to executors in blocks. One executor receives the counts of a block and the public numbers of
+        its nodes.
         """
         width = noise.width
         work = {"alphabet": self._alphabet, "block": width * NODES_AT_ONCE, "counted": counted, "given": given}
