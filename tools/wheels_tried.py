@@ -3,8 +3,8 @@
 The program builds the sdist and the wheel, checks their descriptions with twine, and installs the wheel into clean
 environments. For each Python of `PYTHONS` on this machine, there is one environment with the newest dependencies that
 the wheel allows and one with the oldest. In each environment, the program releases from a CSV file on the command line
-and from Python, and every extra must resolve. It prints a table. The exit code is 1 if any step failed. With --publish
-it is also 1 if the address of the repository is not set.
+and from Python, and every extra must resolve. The program prints a table. The exit code is 1 if any step failed. With
+--publish it is also 1 if the address of the repository is not set.
 """
 
 import os

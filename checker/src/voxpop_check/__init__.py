@@ -2,9 +2,9 @@
 
 **What is proved.** A certificate claims that a release is (epsilon, delta)-differentially private for two collections
 that differ in one user. The certificate contains the numbers of the mechanism, which are its noise scales, limits,
-thresholds and caps. From only these numbers, `prove` computes an upper bound of delta at that epsilon. It uses ball
-arithmetic, in which every number is an interval that contains the exact value. Therefore "total <= delta" is a proof if
-this package, python-flint and the processor are correct.
+thresholds and caps. From only these numbers, `prove` computes an upper bound of delta at that epsilon. `prove` uses
+ball arithmetic, in which every number is an interval that contains the exact value. Therefore "total <= delta" is a
+proof if this package, python-flint and the processor are correct.
 
 **Which formulas are used.** Each module names its page in `docs/privacy`:
 

@@ -1,6 +1,6 @@
 """The command `voxpop-check FOLDER | certificate.json | LEDGER`.
 
-It proves every certificate and the totals of the releases in a folder or file, or every charge of a ledger.
+The command proves every certificate and the totals of the releases in a folder or file, or every charge of a ledger.
 """
 
 import json

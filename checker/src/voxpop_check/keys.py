@@ -82,7 +82,7 @@ def of_parts(n: SimpleNamespace, parts: SimpleNamespace, epsilon: arb) -> arb:
 
 
 def of_rounds(n: SimpleNamespace, epsilon: arb, delta: arb) -> arb:
-    """Return the delta of rounds after and before pure releases.
+    """Return the delta of rounds with pure releases before and after them.
 
     The worst case of a pure release is randomised response.
     """

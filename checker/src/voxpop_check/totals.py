@@ -35,7 +35,7 @@ LOOSE = 4
 class Release:
     """The guarantee of a release, with the fields of its JSON form.
 
-    It includes novel and mu if the release has them.
+    The guarantee includes novel and mu if the release has them.
     """
 
     epsilon: float

@@ -221,8 +221,8 @@ def classes_of(usual: int, first: list[int], released: list[int], rate: Fraction
     """Return the number of sequences in each class, up to the class of the longest sequences that are drawn.
 
     Classes after the last one with at least 4 noise scales are taken to be empty. The longest sequences are in one of
-    the other classes or in the next class after them. They are longer than usual only if at least a fifth of the
-    sequences are longer.
+    the other classes or in the next class after them. The longest sequences are longer than usual only if at least a
+    fifth of the sequences are longer.
     """
     common = sum(each <= usual for each in first)
     kept = max((place + 1 for place, each in enumerate(released) if each * rate >= 4), default=common)

@@ -54,7 +54,7 @@ def votes(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[str,
 
 def pairs(n: SimpleNamespace, ignored: arb) -> list[tuple[int, arb, arb, arb, arb]]:
     """Return (k, p, q, 1 - p, 1 - q) for all numbers k of users that do not almost surely determine a round."""
-    # Tails are products of at most theta doubles and multiples of 2^-128.
+    # Each tail is a product of at most theta doubles, rounded to a multiple of 2^-128.
     exact = [n.rate] + [n.rate * n.again * n.further**x for x in range(n.theta - 1)]
     tails = [ONE] + [x * (1 + arb(0, n.theta * 2.0**-52)) + arb(0, 2.0**-128) if x > 0 else arb(0) for x in exact]
     law = [

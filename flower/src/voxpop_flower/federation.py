@@ -140,7 +140,8 @@ class Domain:
         return Counter({self.prefix_at(int(place)): int(sums[place]) for place in np.flatnonzero(sums)})
 
 
-# The text form of tries and sums of votes. All received text is untrusted input, so it is validated.
+# The code below writes and reads tries and sums of votes as text. All received text is untrusted input, so it is
+# validated.
 
 MOST_BYTES = 1 << 28
 MOST_VOTES = 1 << 40

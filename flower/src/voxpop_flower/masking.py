@@ -50,7 +50,7 @@ def agreed(secret: bytes, public: bytes, purpose: str) -> bytes:
     Args:
         secret: The secret key of one node.
         public: The public key of the other node.
-        purpose: The purpose of the key. Different purposes have different keys.
+        purpose: The purpose of the key. Each purpose has a different key.
 
     Raises:
         InputError: If the public key is invalid.
@@ -68,7 +68,7 @@ def mask(seed: bytes, purpose: str, length: int) -> Sums:
 
     Args:
         seed: The seed of 32 bytes.
-        purpose: The purpose of the mask. Different purposes have different masks.
+        purpose: The purpose of the mask. Each purpose has a different mask.
         length: The number of entries.
     """
     # The counter starts at 0. The key encrypts only this stream, so no nonce repeats.
@@ -112,8 +112,9 @@ def _derived(secret: bytes, purpose: str) -> bytes:
 
 
 # A node in the four stages of a round. The stages exchange keys, shares, masked sums, and the shares that unmask the
-# total. A node never reveals both shares of another node. It reveals the share of the mask if the sums of the other
-# node arrived, and otherwise the share of the key. Shares of only one kind do not suffice to unmask the sums of a node.
+# total. A node never reveals both shares of another node. The node reveals the share of the mask if the sums of the
+# other node arrived, and otherwise the share of the key. Shares of only one kind do not suffice to unmask the sums of a
+# node.
 
 LEAST_NODES = 3
 
@@ -155,7 +156,7 @@ class Member:
         return public_of(self.secrets[0]), public_of(self.secrets[1]), committed(self.secrets[2])
 
     def shares(self, peers: Mapping[int, tuple[bytes, bytes]]) -> dict[int, bytes]:
-        """Return the answer of stage 2, a letter to each other node with one share each of this node's key and mask.
+        """Return the answer of stage 2, letters to the other nodes with one share of this node's key and one of its mask.
 
         Args:
             peers: The two public keys of each node that takes part.
@@ -188,7 +189,7 @@ class Member:
         """Return the answer of stage 3, the vector of sums plus this node's own mask and one mask per other node.
 
         Args:
-            letters: Messages of other nodes to this node. Nodes without a message are excluded.
+            letters: Messages from other nodes to this node. Nodes without a message are excluded.
             sums: The counts of this node.
 
         Raises:
@@ -197,7 +198,7 @@ class Member:
         self._once(3)
         self.letters |= {other: letters[other] for other in letters if other in self.peers and other != self.number}
         self._enough(len(self.letters))
-        # The sums are modulo 2^32, so the masked vector is uniform for any sums.
+        # The sums are modulo 2^32, so the masked vector is uniformly distributed for any sums.
         total: Sums = sums + mask(self.secrets[2], f"own/{self.session}", len(sums))
         for other in self.letters:
             if other != self.number:
@@ -256,7 +257,7 @@ class Member:
 
 
 def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: str, length: int) -> Sums:
-    """Return the mask that a node adds for another node, which adds the negative of this mask.
+    """Return the mask that a node adds for another node, while the other node adds the negative of this mask.
 
     Args:
         secret: The secret key of the node's masks.
@@ -272,9 +273,9 @@ def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: st
     return drawn if number < other else np.uint32(0) - drawn
 
 
-# The server in the four stages of a round. It relays keys and letters, adds masked sums, and unmasks the total. It
-# receives public keys, encrypted letters, masked vectors, and shares of one secret per node. This secret is the mask if
-# the sums of the node arrived, and the key otherwise. It stops if too few nodes remain.
+# The server in the four stages of a round. The server relays keys and letters, adds masked sums, and unmasks the total.
+# The server receives public keys, encrypted letters, masked vectors, and shares of one secret per node. This secret is
+# the mask if the sums of the node arrived, and the key otherwise. The server stops if too few nodes remain.
 
 Read = TypeVar("Read")
 Answers = Mapping[int, dict[str, Any]]
@@ -297,7 +298,8 @@ class Collector:
             session: The name of the run, the round and the part of the round.
             length: The length of the vectors.
             ask: The transport.
-            domain: The digest of the meaning of the places of a vector. A node must send the same digest.
+            domain: The digest that identifies the meaning of each place in the vectors. A node must send the same
+                digest.
         """
         self.session, self.length, self.ask, self.domain = session, length, ask, domain
         self.complaints: list[str] = []

@@ -1,6 +1,6 @@
 """The app of a node for heavy hitters over Flower.
 
-In the first round of a run, a node fixes its users and their words. It checks every message against its own
+In the first round of a run, a node fixes its users and their words. The node checks every message against its own
 configuration and against the first round, draws the votes of its users, and answers each stage once. If any step fails,
 the answer is an empty record, and only the log of the node contains the reason.
 

@@ -64,7 +64,7 @@ def part_of(pass_name: str) -> str:
 
 
 class Shares(Protocol):
-    """A weighting with all its numbers. It divides each user's weight among the user's items."""
+    """A weighting with all its numbers. The weighting divides each user's weight among the user's items."""
 
     @property
     def sequential(self) -> bool:
@@ -86,9 +86,9 @@ class Shares(Protocol):
 class Weights(Protocol):
     """The weight of every item of the bounded sets. Weights are private, so they are only read with noise.
 
-    Weights are int64, in units of the weighting's grid. Their sum over users does not depend on the order of users,
-    unless the weighting is sequential. Spark adds up blocks of users, so a sequential weighting runs in each block
-    separately.
+    Weights are int64, in units of the weighting's grid. The sum of weights over users does not depend on the order of
+    users, unless the weighting is sequential. Spark adds up blocks of users, so a sequential weighting runs in each
+    block separately.
     """
 
     def chosen(self, decision: Opening) -> Int64s:
@@ -103,8 +103,8 @@ class Weights(Protocol):
 
         Args:
             levels: A function that returns the number of cutpoints that each item with weight reaches.
-            spurious_names: The names, in increasing order, that are returned with a level if they have no weight. They
-                are simulated and therefore public.
+            spurious_names: The names, in increasing order, that are returned with a level if they have no weight. These
+                names are simulated and therefore public.
             theirs: int64 (spurious), the level of each of these names.
         """
 
@@ -292,7 +292,10 @@ class Engine(Protocol):
 
     @property
     def families(self) -> Mapping[str, str]:
-        """The family of user ids by column, which is public like the schema; "" for a column without a declaration."""
+        """The type family of the user ids by column, which is public like the schema.
+
+        The family is "" for a column without a declared type.
+        """
 
     def weigh(self, shares: Shares, limit: int, secret: Source, pass_name: str) -> Weights:
         """Distribute the weight of every user among at most `limit` distinct items.
@@ -406,7 +409,7 @@ def check_ordered(engine: Engine) -> None:
 
 
 def elsewhere(place: str) -> InputError:
-    """Build the error raised for rows of a series if its state is stored in another engine."""
+    """Build the error raised if the state of a series is not stored in the engine of its rows."""
     return InputError(f"the state of this series is {place}. Read the rows of every night there.")
 
 

@@ -135,7 +135,8 @@ def event_columns(
             "only in a source with a schema, such as a file or a table."
         )
     found = standard_columns(schema, cases=user is None)
-    # The message contains only standard names, so it reveals no data. It also shows that no text column was named.
+    # The message contains only standard names, so it reveals no data. The message also shows that no text column was
+    # named.
     message = f'Read as an event log: sequence="{found["sequence"]}", order="{found["order"]}".'
     if user is None:
         user = found["user"]

@@ -1,4 +1,4 @@
 """Kernels are functions from arrays to arrays that numba compiles.
 
-They import only modules of this package and `voxpop.errors`.
+Kernels import only modules of this package and `voxpop.errors`.
 """

@@ -139,7 +139,7 @@ def _is_trusted(path: Path) -> bool:
 def _own_folder() -> str | None:
     """Return a safe folder for the code of all kernels, or None if no folder is safe.
 
-    Print a message for a temporary folder.
+    Print a message if the folder is temporary.
     """
     folder = next(map(str, folders()), None)
     if folder is None or is_temporary(folder):
@@ -175,5 +175,8 @@ class _Forgiving:
 
 
 def keep_overloads_in(folder: str | None) -> None:
-    """Use a cache of write-once files for all kernels that are imported after this call. None disables the cache."""
+    """Use a cache of write-once files for all kernels that are imported after this call.
+
+    If None, the cache is disabled.
+    """
     _FOLDER[:] = [] if folder is None else [folder]

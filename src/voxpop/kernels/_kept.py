@@ -61,7 +61,7 @@ def digest_of_sources() -> str:
 
 
 def _digest() -> str:
-    """Return a name for everything that machine code depends on."""
+    """Return a name that identifies everything that machine code depends on."""
     from llvmlite import binding  # type: ignore[import-untyped]
 
     cpu = f"{binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"

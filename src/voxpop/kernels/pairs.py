@@ -174,7 +174,7 @@ def _gather_pairs(
             if right < 0 or not _is_candidate(left, right, need, estimates):
                 ids[position] = -1
             else:
-                # The name is left * 2^32 + partner. It is below 2^63 because ranks are below 2^31.
+                # The name is left * 2^32 + partner. The name is below 2^63 because ranks are below 2^31.
                 places[held], block[held] = position, (np.int64(left) << 32) | np.int64(right)
                 held += 1
         position += 1
@@ -240,8 +240,8 @@ def number_pairs(
     first appearance within the range.
 
     Args:
-        ids: int32, the gram that starts at each position, or -1. Overwritten from `begin` to `end`.
-        partners: int32, the partner that starts at each position. It may be `ids` itself.
+        ids: int32, the gram that starts at each position, or -1. This array is overwritten from `begin` to `end`.
+        partners: int32, the partner that starts at each position. This array may be `ids` itself.
         offset: The distance of the partner, at least 1. The partner of position p starts at p + offset.
         begin: The first position of the range, which is the first position of a user.
         end: The end of the range, which is the end of a user's positions.

@@ -12,7 +12,7 @@ Code = TypeVar("Code")
 def proved(section: str) -> Callable[[Code], Code]:
     """Mark a function that a proof refers to.
 
-    Its docstring quotes the corresponding sentence of the proof after "Proof:".
+    The docstring of the function quotes the corresponding sentence of the proof after "Proof:".
 
     Args:
         section: The page in docs/privacy and the section, such as "adaptive.md#novel-items".

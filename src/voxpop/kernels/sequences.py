@@ -4,8 +4,8 @@ Symbols are numbered from 0 to end - 1, and each sequence is followed by `end`. 
 node of the gram that starts there, or -1. Sequences are concatenated. A gram never extends into the next sequence,
 because no node's gram contains `end`.
 
-A step is a position of a symbol or of an end mark. Its context of length d is the d symbols before it. `end` also
-represents the positions before the first symbol of a sequence.
+A step is a position of a symbol or of an end mark. The context of length d of a step consists of the d symbols before
+the step. `end` also represents the positions before the first symbol of a sequence.
 """
 
 from typing import Any
@@ -106,7 +106,8 @@ def count_children(symbols: Int32s, nodes: Int32s, depth: int, width: int) -> tu
 
     Args:
         symbols: int32, the symbol at each position.
-        nodes: int32, the node of the gram that starts at each position, or -1. Overwritten by the number of the pair.
+        nodes: int32, the node of the gram that starts at each position, or -1. This array is overwritten by the number
+            of the pair.
         depth: The length of the grams of the nodes.
         width: The number of symbols, including the end mark.
 

@@ -44,7 +44,7 @@ def _weigh_cells(noisy: float, expected: float, scale: float, edges: Floats, lik
 def _smooth_cells(weights: Floats) -> Floats:
     """Return the mean of each weight (counted twice) and its two neighbours.
 
-    At an edge, the weight replaces the missing neighbour.
+    At an edge, the weight itself replaces the missing neighbour.
     """
     last = weights.size - 1
     smooth = np.empty_like(weights)

@@ -70,7 +70,7 @@ class _Polars:
     """The state of polars' threads in this process.
 
     Attributes:
-        state: Not known, started or lost.
+        state: The state of these threads, which is unknown, started or lost.
         doubtful: Whether polars was imported before this module, in which case an earlier fork could have lost its
             threads.
     """

@@ -163,7 +163,7 @@ def candidate_runs(ids: Int32s, user_start: Int64s, wanted: Bytes, whole: bool) 
         ids: int32 by position, the id; negative for no id.
         user_start: int64 (users + 1), the first position of each user.
         wanted: uint8 by id, nonzero for candidates; empty means every id.
-        whole: Whether to compute the exact number. If false, the result is 1 for every positive number.
+        whole: Whether to compute the exact number. If false, the result is 1 for every user with such a run.
     """
     found = np.zeros(user_start.size - 1, np.int64)
     for user in range(user_start.size - 1):
@@ -315,10 +315,10 @@ def l2_descent(histogram: Int64s, items: Int32s, starts: Int64s, cutoff: int, un
     Proof: "By Moreau's decomposition, this is the proximal map of the norm, and proximal maps are nonexpansive.
     Off W, it is the identity."
 
-    Gaps are exact integers. Their squares are summed with compensation, and each step is rounded down. Therefore one
-    user's step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact step in l2, in units of weight. A bound is
-    exact in a double, so dividing by it adds at most the two roundings of one quotient, which docs/privacy/set-union.md
-    counts. A bound of 0 changes nothing.
+    Gaps are exact integers. The squares of the gaps are summed with compensation, and each step is rounded down.
+    Therefore one user's step is within 8 * 2^-53 * bound + sqrt(size) / unit of the exact step in l2, in units of
+    weight. A bound is exact in a double, so dividing by it adds at most the two roundings of one quotient, which
+    docs/privacy/set-union.md counts. A bound of 0 changes nothing.
 
     Args:
         histogram: int64 (vocabulary), the weights, changed in place.

@@ -169,7 +169,7 @@ def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
 
 
 def squares(dpne: DPNE, later: float) -> list[float]:
-    """Return the mu^2 of each length from 2 on. Their exact sum is at most `later`."""
+    """Return the mu^2 of each length from 2 on. The exact sum of these values is at most `later`."""
     # The noise of a length may depend on earlier results. The privacy loss of all lengths together equals the loss of
     # one Gaussian mechanism, because these squares add up to at most `later` on every path (docs/privacy/ngrams.md,
     # "Noise chosen from results").
@@ -185,7 +185,7 @@ def squares(dpne: DPNE, later: float) -> list[float]:
 def settled(dpne: DPNE, length: int, square: float, released: int, candidates: int) -> RoundPlan:
     """Return the vote on a length.
 
-    Its charge determines sigma, and the number of candidates determines rho (Section 2).
+    The charge of the vote determines sigma, and the number of candidates determines rho (Section 2).
     """
     voting = dpne.voting(length)
     setting = voting.setting(square, released, candidates)

@@ -227,8 +227,8 @@ class GramModel:
         The longest grams are used first, and each gram is used as often as the counts allow.
 
         Returns:
-            A table with the columns sequence (list of str) and count, longest sequence first. It is a deterministic
-            function of the released counts.
+            A table with the columns sequence (list of str) and count, longest sequence first. The table is a
+            deterministic function of the released counts.
         """
         import polars as pl
 

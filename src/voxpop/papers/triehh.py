@@ -32,14 +32,14 @@ class TrieHH(Mechanism["Corpus", "Release"]):
     1. Corollary 2, as printed, does not follow from Theorem 1. Therefore the rate is the rate of the corrected
     corollary, (1 - e^(-epsilon/L)) / theta instead of (1 - e^(-epsilon/L)) / 10 (docs/privacy/heavy-hitters.md).
 
-    The paper samples a batch of fixed size. Its proof does not cover such batches, because votes for different prefixes
-    depend on each other within a batch (docs/privacy/heavy-hitters.md has a counterexample). Here each user is sampled
-    independently, with the rate of the paper. The exact accountant of `voxpop.HeavyHitters` computes the guarantee of
-    the plan.
+    The paper samples a batch of fixed size. The proof in the paper does not cover such batches, because votes for
+    different prefixes depend on each other within a batch (docs/privacy/heavy-hitters.md has a counterexample). Here
+    each user is sampled independently, with the rate of the paper. The exact accountant of `voxpop.HeavyHitters`
+    computes the guarantee of the plan.
 
     Attributes:
-        max_length: L, the maximum number of symbols of a word, including its end mark. It is also the number of rounds
-            if `unit` is 1. The experiments of the paper use 10.
+        max_length: L, the maximum number of symbols of a word, including its end mark. This number is also the number
+            of rounds if `unit` is 1. The experiments of the paper use 10.
         words: With "one", each user votes for their most frequent word in all rounds (Figures 5 and 6). With "many",
             one of the user's words is drawn in proportion to its frequency in each round (Figures 7 and 8).
         unit: The number of symbols that each round adds to a prefix, from 1 to 4 (Figure 9).
@@ -112,7 +112,9 @@ def theorem_delta(theta: int) -> float:
 
 
 def theorem_theta(delta: float) -> int:
-    """Return the smallest threshold with this delta in Theorem 1. It is at least 10, as the theorem requires.
+    """Return the smallest threshold with this delta in Theorem 1.
+
+    The threshold is at least 10, as the theorem requires.
 
     Example:
         >>> theorem_theta(1 / 65_876_900)
@@ -133,7 +135,7 @@ def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
         rounds: L, the number of rounds.
 
     Returns:
-        The batch size divided by the number of users. It is at most 1 / (theta + 1), as the theorem requires.
+        The batch size divided by the number of users. This ratio is at most 1 / (theta + 1), as the theorem requires.
 
     Example:
         >>> round(corollary_rate(1, 12, 10) * 658_769)

@@ -152,8 +152,8 @@ class Case:
         name: The name of the case.
         budget: The claim.
         copies: The number of trials in one release.
-        joined: A function that runs one release of the copies with the additional user. It returns the number of copies
-            in which the event occurred, and a digest that identifies these copies.
+        joined: A function that runs one release of the copies with the additional user. The function returns the number
+            of copies in which the event occurred, and a digest that identifies these copies.
         without: The same function for copies without the additional user.
         exact: The probabilities of the event with and without the additional user, according to the plan.
         share: The share of the requested trials to run, below 1 for slow cases.

@@ -58,8 +58,8 @@ TELLING = 10**6
 def unchecked(plan: Any) -> Any:
     """Return a plan with its certificate, without comparing the certificate with the budget.
 
-    Audits run many copies of one mechanism at once, and tests run deliberately broken variants. Both spend more budget
-    than a plan may spend.
+    Audits run many copies of one mechanism at once, and tests run deliberately broken variants. Both uses spend more
+    budget than a plan may spend.
     """
     object.__setattr__(plan, "_certificate", Certificate(plan._claim, plan._proof()).to_json())
     return plan

@@ -50,9 +50,9 @@ class LocalCorpus:
     """The encoded data of the users, which is private and never part of a release.
 
     Attributes:
-        tokens: int32, the id of every token, with -1 after each document. Items have no order and no -1.
+        tokens: int32, the id of every token, with -1 after each document. Items have no order and therefore no -1.
         user_start: int64 (users + 1), the first position of each user's tokens.
-        user_key: uint64 (users), a function of the user's id only. It determines the user's random draws.
+        user_key: uint64 (users), a function of the user's id only. The key determines the user's random draws.
         vocabulary: large_string, the token of each id, sorted by UTF-8 bytes so that ids do not depend on the order of
             the input.
         kind: "text", "tokens", "items" or "sequence".

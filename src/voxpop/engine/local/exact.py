@@ -1,4 +1,6 @@
-"""The exact figures of a corpus, for its owner. They have no noise, so they are private and never part of a release.
+"""The exact figures of a corpus, for its owner.
+
+The figures have no noise, so they are private and never part of a release.
 
 No mechanism imports this module. The callers of this module mark the figures as PRIVATE. The argument `held` is a
 `LocalCorpus`. This module cannot import that class, because `engine/data.py` imports this module.

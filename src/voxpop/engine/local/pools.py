@@ -123,7 +123,7 @@ class PoolBatches:
 
 
 # The code below is the part of adaptive rounds that reads users, because it draws the pools of undecided items and adds
-# the users' contributions. All engines use it.
+# the users' contributions. All engines use this code.
 
 _PoolResult = TypeVar("_PoolResult")
 
@@ -331,7 +331,7 @@ class Pools:
     def recognise(self, listed: Iterable[pa.LargeStringArray]) -> None:
         """Set a public list, in parts, before pools are drawn.
 
-        Its items have no caps, and levels rather than a threshold decide about them.
+        The items of this list have no caps, and levels rather than a threshold decide about them.
         """
         known = np.zeros(len(self._vocabulary), np.uint8)
         # Use one call for all parts, because each call builds the hash table of the vocabulary again.

@@ -29,7 +29,8 @@ from voxpop.reading.users import Spellings, Stretch, Users, encode_users, identi
 from voxpop.reading.wanted import Request
 from voxpop.reading.words import merge_words
 
-# The code below builds a corpus from rows. It groups the users and replaces each token with its rank in the vocabulary.
+# The code below builds a corpus from rows. This code groups the users and replaces each token with its rank in the
+# vocabulary.
 
 
 def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind: str) -> LocalCorpus:
@@ -77,8 +78,8 @@ def build_corpus(pieces: list[Piece], words: list[pa.Array], users: Users, kind:
 
 
 # With a memory limit, each stretch of rows becomes a small corpus on disk, and these small corpora are merged. The
-# result has the same users as a corpus that is read in memory, but in a different order. Their documents are in the
-# order of rows, and tokens are ranks in the sorted vocabulary (docs/design/0009-spilling.md).
+# result has the same users as a corpus that is read in memory, but in a different order. The documents of a user are in
+# the order of rows, and tokens are ranks in the sorted vocabulary (docs/design/0009-spilling.md).
 
 Encode = Callable[[Stretch], Encoded]
 

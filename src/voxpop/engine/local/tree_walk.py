@@ -131,7 +131,7 @@ class GramWalk:
 
 @proved("sequences.md#proof-for-grams")
 def _opened(symbols: Int32s, end: int) -> Int32s:
-    """Return int32 by position, which is 0 (the root, for the empty gram) or -1 for end marks.
+    """Return the node of each position as int32, which is 0 (the root, for the empty gram) or -1 for end marks.
 
     Proof: "A symbol starts at each of at most L positions. The end mark is only ever the last symbol of a gram, and the
     root has no bin for it"

@@ -45,7 +45,7 @@ class Holdings:
             own names.
         limit: The memory limit of weighing; None for unlimited memory.
         words: large_string (size), the items at length 1. Draws use the bytes of these items as names, because ids
-            depend on the other items. None for longer grams.
+            depend on the other items. The value is None for longer grams.
         order: int64 (users), the users in weighing order, or None if users are stored in this order.
     """
 
@@ -71,7 +71,9 @@ class Holdings:
 
 
 def item_names(words: pa.LargeStringArray, secret: Source, parts: int = 2) -> Uint64s:
-    """Return the 128 bits (n, 2) that identify each item in random draws. They depend only on the item and the secret.
+    """Return the 128 bits (n, 2) that identify each item in random draws.
+
+    These bits depend only on the item and the secret.
 
     Args:
         words: large_string (n), the items.
@@ -276,7 +278,8 @@ class Histogram:
             each = opened(levels, weights, ids, texts).astype(np.int64, copy=False)
             return ids[each > 0], each[each > 0]
 
-        # Draws depend on names, not on batches or threads. Draws of bytes need more memory, so they use one thread.
+        # Draws depend on names, not on batches or threads. Draws that are named by bytes need more memory, so a single
+        # thread computes them.
         work = in_order(grade, self._parts()) if self._words is None else map(grade, self._parts())
         graded = list(work)
         nobodys = somebodys == 0
@@ -395,7 +398,7 @@ def order_hashes(keys: Uint64s, secret: Source, pass_name: str) -> Uint64s:
 
 @proved("randomness.md#the-order-of-users")
 def weighing_order(keys: Uint64s, secret: Source, pass_name: str) -> Int64s:
-    """Return the users in the order of weighing, by (hash, key), both of 64 bits.
+    """Return the users in the order of weighing, which is sorted by (hash, key), both of 64 bits.
 
     Proof: "So the order of two users is a function of the secret and these two users."
 

@@ -122,7 +122,7 @@ def _joined_arrays(kind: str, parts: list[tuple[int, Any]]) -> NDArray[Any]:
 
 
 def laid_together(batches: SparkBatches, sent: bytes | None = None) -> tuple[Arrays, Arrays]:
-    """Return the arrays of a partition and the public arrays. Both are empty for an empty partition.
+    """Return the arrays of a partition and the public arrays. Both results are empty for an empty partition.
 
     Args:
         batches: The rows of the partition's state.
@@ -283,9 +283,9 @@ class Holder:
 
     The partitions remain on their executors, in memory or on local disk, until this object is collected.
 
-    It caches the last two states, because each state is computed from the previous state. If no state is computed until
-    the last state is needed, all states have to be cached. Blocks that are lost with an executor are recomputed from
-    the cached states or from the source.
+    The object caches the last two states, because each state is computed from the previous state. If no state is
+    computed until the last state is needed, all states have to be cached. Blocks that are lost with an executor are
+    recomputed from the cached states or from the source.
     """
 
     def __init__(self, most: int | None = 2) -> None:

@@ -5,8 +5,8 @@ the spelling of other users' items.
 
 If Spark runs only on this machine, the local engine reads the table, because a shuffle and Python workers would only
 add cost. Spark writes the rows of the query to Parquet files, through public methods of a DataFrame, and this process
-reads these files. It never reads the files of the table itself, because only Spark can compute the rows and columns
-that the query returns. The choice depends on the session and the arguments, and never on rows.
+reads these files. This process never reads the files of the table itself, because only Spark can compute the rows and
+columns that the query returns. The choice depends on the session and the arguments, and never on rows.
 """
 
 import tempfile

@@ -1,4 +1,4 @@
-"""The tasks of executors. They map Arrow batches to Arrow batches with the kernels of the local engine.
+"""The tasks of executors. The tasks map Arrow batches to Arrow batches with the kernels of the local engine.
 
 Closures contain settings and the keys for one purpose. Public arrays are sent with closures or with the rows
 (`frames.run_with_public`). Every function is a pure function of its arguments, so a second run, or a run on another
@@ -59,7 +59,8 @@ class Weighing:
     Attributes:
         shares: The weighting, which divides a user's weight.
         limit: The maximum number of items per user.
-        secret: The keys of the sample and, for sequential weightings, of the order of users. It contains no other keys.
+        secret: The keys of the sample and, for sequential weightings, of the order of users. This argument contains no
+            other keys.
         pass_name: The name of this pass in the release.
         paying: The charge of each user, if charges are individual.
     """
@@ -222,7 +223,7 @@ class Since:
 
     Attributes:
         length: The length of the grams that the state keeps.
-        size: The number of these grams.
+        size: The number of grams that the state keeps.
         single: Whether partners of candidates are tokens.
         deferred_size: The number of deferred candidates of shorter lengths.
         paid: The passes since the state was computed, in order. Passes over kept grams are first.

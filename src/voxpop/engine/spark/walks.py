@@ -81,9 +81,9 @@ def weighed_items(
 class SparkLengthWalk:
     """The counterpart of `MemoryLengthWalk` on a cluster.
 
-    The state of a length is a DataFrame of arrays. It is computed from the state of the previous length and from public
-    sets. Executors cache the state while the next length needs it. Lost blocks are recomputed from the previous length
-    or from the source.
+    The state of a length is a DataFrame of arrays. This DataFrame is computed from the state of the previous length and
+    from public sets. Executors cache the state while the next length needs it. Lost blocks are recomputed from the
+    previous length or from the source.
     """
 
     def __init__(self, state: "DataFrame", in_groups: "Callable[[], DataFrame]", *, ordered: bool) -> None:
@@ -221,8 +221,8 @@ class SparkLengthWalk:
         return public
 
 
-# The code below is the walk along a tree of contexts. Each partition counts, and noise is added on the executors that
-# have the counts.
+# The code below is the walk along a tree of contexts. Each partition counts its own steps, and noise is added on the
+# executors that have the sums.
 
 
 @on_state
