@@ -156,7 +156,7 @@ class Member:
         return public_of(self.secrets[0]), public_of(self.secrets[1]), committed(self.secrets[2])
 
     def shares(self, peers: Mapping[int, tuple[bytes, bytes]]) -> dict[int, bytes]:
-        """Return the answer of stage 2, letters to the other nodes with one share of this node's key and one of its mask.
+        """Return the answer of stage 2, letters to other nodes with one share of this node's key and one of its mask.
 
         Args:
             peers: The two public keys of each node that takes part.
