@@ -28,7 +28,7 @@ class Bounded:
     least: arb
 
     def share(self, n: int) -> arb:
-        """Return n^(-1/p), the weight of each of n items if all weights are equal and their p-norm is 1."""
+        """Return n^(-1/p), the weight of each of n items that share a p-norm of 1 evenly."""
         return ONE / n if self.p == 1 else ONE / arb(n).sqrt()
 
     def most(self, t: int) -> arb:

@@ -1,8 +1,8 @@
 """One pass over unknown items with a threshold, for classic weightings and DPNE (docs/privacy/set-union.md).
 
 For Gaussian noise, the joint bound is the maximum over all (t, w) for a user who has t novel items of weight w each.
-Let d be the probability 1 - Phi((threshold - w) / sigma)^t, and let m^2 = (S^2 - t w^2) / sigma^2 + M. Then delta is at
-most the larger of
+Let d be the probability 1 - Phi((threshold - w) / sigma)^t, and let m^2 = (S^2 - t w^2) / sigma^2 + M. Then delta is
+bounded by the larger of
 
     d + (1 - d) delta_G(epsilon - ln(1 - d); m)    and    delta_G(epsilon + ln(1 - d); m).
 

@@ -71,7 +71,8 @@ def at_prices(reached: Int64s, below: Int64s, each: float, chances: Floats, pric
         prices: (prices), in released grams per spurious gram, in increasing order.
 
     Returns:
-        Cutpoints int64, released float64 and spurious float64, all (bands, prices).
+        The cutpoints (int64), and the numbers of released and of spurious grams (float64), each with shape (bands,
+        prices).
     """
     taken = np.empty((below.size, prices.size), np.int64)
     released, spurious = np.empty(taken.shape), np.empty(taken.shape)

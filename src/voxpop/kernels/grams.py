@@ -21,7 +21,7 @@ def take_sequences(prefix: Int32s, suffix: Int32s, counts: Int64s, lengths: Int3
         prefix: int32 by gram, the index of the gram without its last symbol.
         suffix: int32 by gram, the index of the gram without its first symbol.
         counts: int64 by gram, overwritten by the remaining counts.
-        lengths: int32 by gram, in increasing order.
+        lengths: int32 by gram, the length of the gram, in increasing order.
         closed: For each gram, whether it ends in the end mark. The kernel does not take such grams as sequences.
 
     Returns:

@@ -21,7 +21,7 @@ def sizes_by_user(codes: Int32s, ends: Int64s, user_start: Int64s) -> None:
     Args:
         codes: int32 (documents), the user of each document.
         ends: int64 (documents + 1). The tokens of document d are at positions `ends[d]` to `ends[d + 1]`.
-        user_start: int64 (users + 1), filled with zeros; overwritten.
+        user_start: int64 (users + 1), filled with zeros; overwritten by the start of each user's tokens.
     """
     for document in range(codes.size):
         # First store the sizes, shifted by one position. The running sum below converts them to starts.
@@ -35,7 +35,7 @@ def group_items(items: Int32s, codes: Int32s, user_start: Int64s) -> Int32s:
     """Return the items grouped by user, in their original order, without negative items.
 
     Args:
-        items: int32 (rows), an item or -1.
+        items: int32 (rows), the item of each row, or -1.
         codes: int32 (rows), the user of each row.
         user_start: int64 (users + 1), filled with zeros; overwritten by the start of each user's items.
     """

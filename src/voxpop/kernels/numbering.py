@@ -63,7 +63,7 @@ def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers:
 
     Args:
         symbols: int32, the symbol at each position.
-        nodes: int32 by position, a node or -1.
+        nodes: int32 by position, the node of the position or -1.
         ahead: The distance from the position to the symbol; 0 for the symbol at the position.
         width: The number of symbols, including the end mark.
         numbers: int32, overwritten by the number of each position's pair. `nodes` itself may be passed, because each

@@ -246,7 +246,7 @@ def number_pairs(
         begin: The first position of the range, which is the first position of a user.
         end: The end of the range, which is the end of a user's positions.
         need: int64 by left gram, the smallest estimate that a partner must have.
-        estimates: int64 by partner.
+        estimates: int64 by partner, the estimate of the partner.
         most: The maximum number of names, a power of two and at most 2^31, so that 32-bit numbers distinguish them.
 
     Returns:
@@ -302,12 +302,14 @@ def find_names(wanted: Int64s, table: _PairTable) -> Int32s:
 
 @jit
 def mark_met(names: Int64s, table: _PairTable, met: Bytes) -> None:
-    """Write 1 to `met` at the number of each name in the table. Nothing else is written, so parts may run in parallel.
+    """Write 1 to `met` at the number of each name that is in the table.
+
+    Nothing else is written, so parts may run in parallel.
 
     Args:
         names: int64, nonnegative names.
         table: The table from `table_of`.
-        met: uint8, by number in the table; overwritten.
+        met: uint8 by number in the table; overwritten by 1 for the names that occur.
     """
     shift = _shift_of(table[1])
     for place in range(names.size):
@@ -322,8 +324,8 @@ def belongs(names: Int64s, need: Int64s, estimates: Int64s, further: _PairTable)
 
     Args:
         names: int64, `left * 2^32 + partner`.
-        need: int64 by left gram.
-        estimates: int64 by partner.
+        need: int64 by left gram, the smallest estimate that a partner must have.
+        estimates: int64 by partner, the estimate of the partner.
         further: The table of further pairs, from `table_of`.
     """
     shift = _shift_of(further[1])

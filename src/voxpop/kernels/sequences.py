@@ -145,7 +145,7 @@ def open_steps(symbols: Int32s, end: int, most: int, nodes: Int32s) -> None:
         symbols: int32, each sequence with its end mark.
         end: The end mark.
         most: The maximum number of symbols of a sequence.
-        nodes: int32 by position, overwritten.
+        nodes: int32 by position, overwritten by the root or -1.
     """
     length = 0
     for position in range(symbols.size):
@@ -168,7 +168,7 @@ def count_following(symbols: Int32s, nodes: Int32s, width: int) -> tuple[Int64s,
 
     Args:
         symbols: int32, the symbol at each position.
-        nodes: int32 by position, a node or -1.
+        nodes: int32 by position, the node of the position or -1.
         width: The number of symbols, including the end mark.
 
     Returns:

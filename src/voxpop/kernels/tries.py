@@ -53,8 +53,8 @@ def hold_all(words: Int32s, user_start: Int64s, fits: Bytes, held: Int32s, held_
         words: int32, the words of all users, concatenated; negative for no word.
         user_start: int64 (users + 1), where each user's words begin.
         fits: uint8 (distinct words), nonzero for words that may receive votes.
-        held: int32 (words), overwritten from the front.
-        held_start: int64 (users + 1), overwritten.
+        held: int32 (words), overwritten from the front by the words that fit.
+        held_start: int64 (users + 1), overwritten by the first position of each user's words in `held`.
 
     Returns:
         The number of words written.

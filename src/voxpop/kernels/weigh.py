@@ -192,7 +192,7 @@ def keep_undecided(items: Int32s, starts: Int64s, keys: Uint64s, dropped: Int64s
     Args:
         items: int32, the items of all users, concatenated; overwritten from the front.
         starts: int64 (users + 1), the first 0; overwritten from the front.
-        keys: uint64 (users), overwritten from the front.
+        keys: uint64 (users), the key of each user; overwritten from the front.
         dropped: int64 (users), the number of the user's items that were dropped; overwritten from the front.
         states: uint8 (vocabulary), the state of each item; undecided items are kept.
 
@@ -408,7 +408,7 @@ def capped_descent(
         unit: The number of units in a weight of 1, a power of two.
         caps: int64 (users), the maximum weight that the user gives to one item, in multiples of 2^-30, at most 2^30; 0
             for a user who gives weight only to listed items.
-        listed: uint8 (vocabulary), nonzero for items with a cap of 1; empty without such items.
+        listed: uint8 (vocabulary), nonzero for items with a cap of 1; empty if there are no such items.
     """
     free = listed.size > 0
     most = 0

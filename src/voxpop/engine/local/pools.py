@@ -148,7 +148,7 @@ class PoolUsers:
 
     Attributes:
         states: uint8 (items), whether each item is released, dropped or undecided.
-        listed: uint8 (items), nonzero for items of a public list; empty without a list.
+        listed: uint8 (items), nonzero for items of a public list; empty if there is no list.
     """
 
     def __init__(self, batches: PoolBatches, names: Uint64s, secret: Source) -> None:
@@ -309,7 +309,7 @@ class Pools:
         # machine.
         self._names = item_names(self._vocabulary, secret)
         self._found = np.zeros(size, np.bool_)
-        # uint8 (items), the level of each listed item, or None without a list.
+        # uint8 (items), the level of each listed item, or None if there is no list.
         self._levels: Bytes | None = None
         self._score = np.zeros(size)
         self._users = PoolUsers.of(corpus, self._names[:, 0], secret)

@@ -108,7 +108,7 @@ def draw_pools(
     rank[pooled] = np.arange(pooled.size, dtype=np.int32)
     batch = users.joined()
     kept: Arrays = {"items": rank[batch.items], "user_start": batch.starts, "user_key": batch.keys}
-    # The array is empty without a list, as in `PoolUsers`.
+    # The array is empty if there is no list, as in `PoolUsers`.
     marks = users.listed[pooled] if users.listed.size else users.listed
     kept |= {"user_names": names[pooled, 0], "bounds": bounds, "user_listed": marks}
     yield from written([(int(spread_rows(places)[mine]), mine, kept)])
