@@ -1,4 +1,4 @@
-"""The influence of one user on the weights, and the weights of items of this user only (docs/privacy/set-union.md)."""
+"""The influence of one user on the weights, and the weights of novel items (docs/privacy/set-union.md)."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -51,8 +51,8 @@ def square_of(n: SimpleNamespace) -> arb:
 def ever(n: SimpleNamespace) -> arb:
     """Return p0, the probability that pure noise reaches a threshold on any night.
 
-    The first night above a threshold is night 1 or follows a night below the threshold. Given the score x of the night
-    before, the probability of reaching the threshold increases in x, and is convex for x below the threshold.
+    The first night above a threshold is night 1 or follows a night below the threshold. Given the score x of the
+    previous night, the probability of reaching the threshold increases in x, and is convex for x below the threshold.
     Therefore, on a cell it is at most the straight line between its values at both ends, and at most its value at the
     upper end.
     """
@@ -66,7 +66,7 @@ def ever(n: SimpleNamespace) -> arb:
     spread, total = steps[0], normal(-tops[0] / steps[0])
     cells = max(CELLS, CELLS_OF_ALL_NIGHTS // len(steps))
     for before, top, step in zip(tops[:-1], tops[1:], steps[1:], strict=True):
-        # Cells are narrower near the threshold of the night before, where most of the probability is.
+        # Cells are narrower near the threshold of the previous night, where most of the probability is.
         last = before / spread
         ends = [last - (last - LOWEST) * (arb(cells - k) / cells) ** 2 for k in range(cells + 1)]
         below, dense = [normal(x) for x in ends], [phi(x) for x in ends]

@@ -230,7 +230,7 @@ def recursion(rounds: SimpleNamespace, levels: list[int], points: int) -> list[a
 
 
 def cell(x: arb, h: arb) -> int:
-    """Return the k of the cell [k h, (k + 1) h) that contains x. Both numbers are exact."""
+    """Return the k of the cell [k h, (k + 1) h) that contains x. Both x and h are exact."""
     return floor(exact(x) / exact(h))
 
 

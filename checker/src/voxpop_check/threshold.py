@@ -42,7 +42,7 @@ def threshold(numbers: SimpleNamespace, epsilon: arb, delta: arb) -> list[tuple[
 
 
 def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowed: arb) -> Iterator[arb]:
-    """Yield bounds that together cover every case, and divide the cases until each bound is allowed."""
+    """Yield bounds that together cover every case, and divide the cases until each bound is at most `allowed`."""
 
     def cost(few: int, many: int, light: arb, heavy: arb, shared: arb) -> arb:
         """Bound all cases with `few` to `many` items and weights from `light` to `heavy`.
@@ -80,7 +80,10 @@ def cases(first: SimpleNamespace, rule: Bounded, rest: arb, epsilon: arb, allowe
 
 
 def divided(low: int, high: int, bound: Callable[[int, int], arb], allowed: arb, spread: bool = False) -> Iterator[arb]:
-    """Yield bounds of parts of [low, high]. Each part is halved until its bound is allowed or it is a single case."""
+    """Yield bounds of parts of [low, high].
+
+    Each part is halved until its bound is at most `allowed` or the part is a single case.
+    """
     parts = [(low, high)]
     while parts:
         a, b = parts.pop()

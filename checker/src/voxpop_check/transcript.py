@@ -1,6 +1,6 @@
 """The transcript of a release.
 
-Each pass that ran is compared with the certificate, which must contain and pay for it.
+Each pass that ran is compared with the certificate, which must contain the pass and pay for it.
 """
 
 from fractions import Fraction
@@ -24,7 +24,7 @@ FIRST_SYMBOLS = 10
 
 
 def check(certificate: Any, passes: Any) -> str:
-    """Return a sentence about the passes of a transcript.
+    """Check the passes of a transcript, and return a sentence about them.
 
     Raises:
         CertificateError: A pass ran that the certificate does not contain or does not pay for, or passes ran in another

@@ -1,7 +1,7 @@
 """Heavy hitters over Flower, for a few honest organisations.
 
-`client` and `server` are the apps of a node and of the server. `client_of` returns the app of a node whose table is
-created in code.
+`client` is the app of a node, and `server` is the app of the server. `client_of` returns the app of a node whose table
+is created in code.
 """
 
 from typing import TYPE_CHECKING, Any

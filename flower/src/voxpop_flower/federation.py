@@ -1,4 +1,4 @@
-"""Federation over any transport. Nodes send encoded sums of votes, and the server runs rounds."""
+"""Federation over any transport. Nodes send encoded sums of votes, and the server runs the rounds."""
 
 import hashlib
 import json

@@ -152,7 +152,7 @@ def _listed(told: Mapping[str, Any]) -> PublicList:
 
 
 def _admit(own: NodeSettings, run: Kept, settings: Settings, exclude: PublicList) -> None:
-    """Charge a new run to the ledger of the node, and create its folder.
+    """Charge a new run to the ledger of the node (unless the run has a seed), and create its folder.
 
     Raises:
         BudgetError: The remaining budget of the node is too small.
@@ -169,7 +169,7 @@ def _admit(own: NodeSettings, run: Kept, settings: Settings, exclude: PublicList
 
 
 def _end(own: NodeSettings, run: Kept) -> None:
-    """Delete the words of a run, so that no message of the run is answered again."""
+    """Delete the folder of a run (or only its words, if the run has a seed), so that no message is answered again."""
     if not run.exists:
         return
     account = own.account()

@@ -81,11 +81,11 @@ class NodeSettings:
         return NodeSettings(table, state, total, Budget(*most), flags["secure"], flags["allow-seed"], keep_hours)
 
     def check(self, settings: Settings) -> None:
-        """Check that this node takes part in a run. The reason for an error never depends on data.
+        """Check that this node may take part in a run. The reason for an error never depends on data.
 
         Raises:
             BudgetError: The run exceeds the maximum budget per run.
-            InputError: The run has a seed, or its sums are not masked.
+            InputError: The run has a seed or unmasked sums, which this node does not accept.
         """
         for name in ("epsilon", "delta"):
             asked, most = getattr(settings.budget, name), getattr(self.most, name)

@@ -71,8 +71,8 @@ def settings_of(config: Mapping[str, Any]) -> Settings:
     """Return the settings of a Flower run.
 
     Args:
-        config: The run config: `epsilon` and `delta`, and optionally `max-length`, `alphabet`, `unit`, `secure`,
-            `symbols`, `exclude`, `seed`, `nodes`, `patience`, `output`, `ledger` and `dataset`.
+        config: The run config, which contains `epsilon` and `delta`, and optionally `max-length`, `alphabet`, `unit`,
+            `secure`, `symbols`, `exclude`, `seed`, `nodes`, `patience`, `output`, `ledger` and `dataset`.
 
     Raises:
         InputError: A value is missing or out of range.

@@ -64,7 +64,7 @@ def part_of(pass_name: str) -> str:
 
 
 class Shares(Protocol):
-    """A weighting with all its numbers. The weighting divides each user's weight among the user's items."""
+    """A weighting with all its parameters. The weighting divides each user's weight among the user's items."""
 
     @property
     def sequential(self) -> bool:
@@ -128,7 +128,7 @@ class PoolWalk(Protocol):
 
         Args:
             edges: The edges of the classes, in increasing order. The class of a user is the number of edges that are at
-                most the user's number of items. Users without items are in no class.
+                most the user's number of items. Users without items are not in any class.
 
         Returns:
             The number of users by class, from 0 to `len(edges)`.

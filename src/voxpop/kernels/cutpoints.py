@@ -1,10 +1,10 @@
 """Kernels that choose a cutpoint for each band of candidates, given a price for each spurious gram.
 
 A band's value at cutpoint i and price c is reached_i - c e p_i. This is the number of released grams minus the price of
-the expected number of released candidates without users. The number of candidates without users is estimated as e =
-(below + 1) / (1 - p_r), and `below` is the number of candidates that do not reach cutpoint r (Storey 2002). The band
-takes the lowest of its best cutpoints. If all values are negative, it takes no cutpoint, and the index is then the
-number of cutpoints.
+the expected number of released candidates without users, because such a candidate reaches cutpoint i with probability
+p_i. The number of candidates without users is estimated as e = (below + 1) / (1 - p_r), and `below` is the number of
+candidates that do not reach the reference cutpoint r (Storey 2002). The band takes the lowest of its best cutpoints. If
+all values are negative, the band takes no cutpoint, and the index is then the number of cutpoints.
 """
 
 from typing import Any

@@ -159,7 +159,7 @@ def _gather_pairs(
     places: Int64s,
     block: Int64s,
 ) -> Any:
-    """Write the positions and names of the next pairs, and -1 at positions that begin no pair.
+    """Write the positions and names of the next pairs, and -1 at positions where no pair begins.
 
     Returns:
         The first position that was not read, and the number of pairs written.

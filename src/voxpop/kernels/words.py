@@ -8,7 +8,7 @@ The interner consists of three arrays in `voxpop.reading.words`:
   at most 8 bytes, and otherwise its hash. The second number is the word's id + 1, with the top bit set for a hash, or 0
   for an empty slot.
 
-Therefore comparing all bytes of a typical word takes one read of one cache line. Words with equal hashes are always
+Therefore comparing all bytes of a typical word requires one read of one cache line. Words with equal hashes are always
 compared in full. `counts[0]` is the number of words, and `counts[1]` is the number of slow documents.
 """
 

@@ -327,7 +327,7 @@ def pairs_of_words(needed: int, others: int) -> LocalCorpus:
     """Return a corpus in which each pair of common words has `others` users.
 
     Args:
-        needed: The number of users of each rare word. Rare words are in no pair.
+        needed: The number of users of each rare word. Rare words do not occur in pairs.
         others: The number of users of each pair.
     """
     documents = [np.arange(COMMON, COMMON + RARE)[:, None]] * needed

@@ -103,7 +103,7 @@ class MemoryLengthWalk:
         return walk
 
     def state(self, *, single: bool) -> _WalkState:
-        """Return the arrays for `of_state`, without positions that no longer grams can reach.
+        """Return the arrays for `of_state`, without positions that longer grams cannot reach.
 
         A run of positions without a gram (or without a kept token if `single`) is shortened to one position. Users who
         have neither a gram nor a deferred candidate are removed.

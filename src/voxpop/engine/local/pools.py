@@ -206,7 +206,7 @@ class PoolUsers:
             # uint8 (items). The items of a pool are undecided.
             pooled[batch.items] = UNDECIDED
             self._batches.write(number, batch)
-        # An item that is in no pool is never weighed again.
+        # An item that is not in any pool is never weighed again.
         self.states = pooled
 
     def weigh(self, shares: Shares, limit: int, pass_name: str) -> Int64s:
