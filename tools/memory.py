@@ -50,7 +50,7 @@ def measured() -> tuple[float, int]:
 
 
 def run() -> None:
-    """Read and release, and print the seconds and the peak so far after each step."""
+    """Read and release the input, and print the elapsed seconds and the peak memory after each step."""
     import voxpop as vp
 
     begun = time.perf_counter()

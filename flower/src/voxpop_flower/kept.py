@@ -129,7 +129,7 @@ class Kept:
         return corpus
 
     def delete_words(self) -> None:
-        """Delete only the words, and record that every round was answered. The remaining content is public."""
+        """Delete only the words, and record that every round was answered. The rest of the folder is public."""
         shutil.rmtree(self.path / ELECTORATE, ignore_errors=True)
         self._write({**self._read(), "said": [MOST_ROUNDS, 0]})
 

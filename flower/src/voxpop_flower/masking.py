@@ -111,8 +111,8 @@ def _derived(secret: bytes, purpose: str) -> bytes:
     return HKDF(hashes.SHA256(), KEY, salt=None, info=purpose.encode()).derive(secret)
 
 
-# A node in the four stages of a round. The stages exchange keys, shares, masked sums, and the shares that unmask the
-# total. A node never reveals both shares of another node. The node reveals the share of the mask if the sums of the
+# A node during the four stages of a round. The stages exchange keys, shares, masked sums, and the shares that unmask
+# the total. A node never reveals both shares of another node. The node reveals the share of the mask if the sums of the
 # other node arrived, and otherwise the share of the key. Shares of only one kind do not suffice to unmask the sums of a
 # node.
 
@@ -273,9 +273,9 @@ def pair_mask(secret: bytes, public: bytes, number: int, other: int, session: st
     return drawn if number < other else np.uint32(0) - drawn
 
 
-# The server in the four stages of a round. The server relays keys and letters, adds masked sums, and unmasks the total.
-# The server receives public keys, encrypted letters, masked vectors, and shares of one secret per node. This secret is
-# the mask if the sums of the node arrived, and the key otherwise. The server stops if too few nodes remain.
+# The server during the four stages of a round. The server relays keys and letters, adds masked sums, and unmasks the
+# total. The server receives public keys, encrypted letters, masked vectors, and shares of one secret per node. This
+# secret is the mask if the sums of the node arrived, and the key otherwise. The server stops if too few nodes remain.
 
 Read = TypeVar("Read")
 Answers = Mapping[int, dict[str, Any]]

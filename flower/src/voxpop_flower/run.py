@@ -1,4 +1,4 @@
-"""The configuration of a run. The operator of the server writes it, and every node receives it."""
+"""The configuration of a run. The operator of the server writes this configuration, and every node receives it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -193,8 +193,8 @@ class LengthWalk(Protocol):
     ) -> Weights:
         """Distribute the weight of every user among at most `limit` of the user's distinct grams of this length.
 
-        This is like `Engine.weigh`, but a sequential weighting uses the order "order/all lengths". After the first
-        `keep`, a weighing may have a charge, and all or some of the candidates may be weighed more than once.
+        This method is like `Engine.weigh`, but a sequential weighting uses the order "order/all lengths". After the
+        first `keep`, a weighing may have a charge, and all or some of the candidates may be weighed more than once.
         """
 
     def keep(self, names: Int64s, deferred: Int64s | None = None) -> None:

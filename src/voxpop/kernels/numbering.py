@@ -79,7 +79,7 @@ def count_pairs(symbols: Int32s, nodes: Int32s, ahead: int, width: int, numbers:
             continue
         if found == keys.size:
             keys, counts, slots = roomier(keys, counts)
-        # This encodes the pair as a single number.
+        # The key encodes the pair as a single number.
         key = np.int64(nodes[position]) * width + symbols[position + ahead]
         slot = slot_of(key, keys, slots)
         if slots[slot] < 0:

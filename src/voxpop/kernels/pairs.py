@@ -140,7 +140,9 @@ def number_more_pairs(
 @jit
 @proved("ngrams.md#proof")
 def _is_candidate(left: Any, right: Any, need: Int64s, estimates: Int64s) -> bool:
-    """Return whether a pair is a candidate. This is the only membership test (docs/privacy/ngrams.md, "One predicate").
+    """Return whether a pair is a candidate.
+
+    This function is the only membership test (docs/privacy/ngrams.md, "One predicate").
 
     Proof: "The test at each position, the count and the list all compare with that array"
     """
@@ -242,7 +244,7 @@ def number_pairs(
     Args:
         ids: int32, the gram that starts at each position, or -1. This array is overwritten from `begin` to `end`.
         partners: int32, the partner that starts at each position. This array may be `ids` itself.
-        offset: The distance of the partner, at least 1. The partner of position p starts at p + offset.
+        offset: The distance from a gram to its partner, at least 1. The partner of position p starts at p + offset.
         begin: The first position of the range, which is the first position of a user.
         end: The end of the range, which is the end of a user's positions.
         need: int64 by left gram, the smallest estimate that a partner must have.

@@ -463,7 +463,7 @@ def capped_descent(
                 factor = 1.0
             elif left > 0:
                 factor = max(factor, np.sqrt(left / (ONE_CAP * ONE_CAP) / total))
-        # This is the cap in units, rounded down.
+        # The cap in units is rounded down.
         highest = caps[j] * (unit // ONE_CAP) if unit >= ONE_CAP else caps[j] * unit // ONE_CAP
         for offset in range(size):
             item = items[begin + offset]

@@ -151,7 +151,7 @@ def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
     The rest of the budget is for later lengths.
     """
     voting = dpne.voting(1)
-    # This is the ratio of the mu of all later lengths together to mu_1.
+    # This ratio is the joint mu of all later lengths divided by mu_1.
     rest = (1 / share - 1) ** 0.5
     rough = RuleSetting(voting.limit, NORM, bits=ROUGH_BITS)
     coarse = calibrate(budget, voting.rule.novelty(rough), accounting="published", rest=rest)

@@ -41,8 +41,8 @@ class Tree:
         parents: int64 by node, the entry of the node's gram, or -1 for the root.
         depths: int32 by node, the length of its gram.
         scales: float64 by node, the scale of the noise on its counts.
-        neighbour: int32 by node, its Markov neighbour. This is the node of the longest proper suffix of its gram that
-            has a node.
+        neighbour: int32 by node, its Markov neighbour. The neighbour is the node of the longest proper suffix of its
+            gram that has a node.
         totals: float64 by node, the consistent count of its gram.
     """
 
@@ -150,7 +150,7 @@ def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Flo
     falls = (missing > 0) & (neighbours > 0) & (shown > 0.0)
     # A total is a product of doubles, so a difference within the rounding error must not become a probability.
     evenly = (missing > 0) & (neighbours == 0) & (sums < totals * (1 - 1e-12))
-    # This is P(V+), the probability of all released children together.
+    # The sum is P(V+), the probability of all released children together.
     mass = np.where(falls, np.minimum(shown, 1.0), np.where(evenly, sums / np.maximum(totals, 1e-300), 1.0))
     rest = np.where(evenly, (1.0 - mass) / np.maximum(missing, 1), 0.0)
     others = np.where(falls[:, None], near, rest[:, None])

@@ -378,6 +378,6 @@ def predicted_heights(thresholds: Floats, counts: Int64s, largest: Floats, most:
         The smallest number of multiplications by `largest` that reduce the count to the threshold (CAC12, 4.3.2).
     """
     sure = (largest <= 0.0) | (largest >= 1.0)
-    # This is the smallest h with count * largest^h <= threshold (CAC12, 4.3.2).
+    # The result is the smallest h with count * largest^h <= threshold (CAC12, 4.3.2).
     steps = np.log(thresholds / counts) / np.log(np.where(sure, 0.5, largest))
     return np.where(sure, most, np.clip(np.ceil(steps), 1, most)).astype(np.int64)

@@ -141,5 +141,5 @@ def corollary_rate(epsilon: float, theta: int, rounds: int) -> float:
         >>> round(corollary_rate(1, 12, 10) * 658_769)
         5224
     """
-    # This is s = (1 - e^(-epsilon / L)) / theta.
+    # The rate is s = (1 - e^(-epsilon / L)) / theta.
     return min(-math.expm1(-epsilon / rounds) / theta, 1 / (theta + 1))

@@ -219,7 +219,7 @@ class LocalCorpus:
             MemoryLimitError: The work needs more memory. The message gives a sufficient limit.
         """
         if self.limit is not None:
-            # This is an upper bound on the peak, in bytes.
+            # The size is an upper bound on the peak memory, in bytes.
             size = per_token * self.tokens.size + per_user * self.user_key.size + per_word * len(self.vocabulary)
             self.limit.require(size, what)
 

@@ -113,7 +113,7 @@ class MemoryLengthWalk:
         deferred, deferred_start = self._deferred.joined(self._user_key.size)
         # Shape (users + 1,), the number of positions with a gram before each user.
         before = np.concatenate([[0], np.cumsum(ids >= 0)])[self._user_start]
-        # Shape (users,), whether the user has a gram of this length or a deferred candidate.
+        # Shape (users,), whether each user has a gram of this length or a deferred candidate.
         counts = np.diff(deferred_start)
         holding = (np.diff(before) > 0) | (counts > 0)
         # A gram can be extended only with its own position and the next position, which is the position of its partner.

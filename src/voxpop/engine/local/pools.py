@@ -65,7 +65,7 @@ class Batch:
 
         This batch is overwritten.
         """
-        # This works in place, from the front, because the rest is never read again.
+        # The batch is overwritten in place from the front, because it is never read again.
         items, users = keep_undecided(self.items, self.starts, self.keys, self.dropped, states)
         return Batch(self.items[:items], self.starts[: users + 1], self.keys[:users], self.dropped[:users])
 
@@ -270,7 +270,7 @@ class PoolUsers:
         if not self.listed.size:
             return self._cut(batch, size, pass_name)
         kept = self.listed[batch.items] != 0
-        # These are the positions of the other items, and the first such position of each user.
+        # Find the positions of the other items, and the first such position of each user.
         others = np.flatnonzero(~kept)
         starts = np.searchsorted(others, batch.starts).astype(np.int64)
         names, places = self._names[batch.items[others]], np.arange(others.size, dtype=np.int32)
@@ -352,10 +352,10 @@ class Pools:
         if self._levels is not None:
             ids = undecided[self._users.listed[undecided] == 0]
             self._raise(self._levels, undecided[self._users.listed[undecided] != 0], histogram, step)
-        # These are all undecided items of all pools, even if no user drew them in this round. Noise on all of these
-        # items is essential (docs/privacy/adaptive.md, "Shared items").
+        # The step applies to all undecided items of all pools, even if no user drew them in this round. Noise on all of
+        # these items is essential (docs/privacy/adaptive.md, "Shared items").
         for part, (score, states) in self._opened(step, ids, histogram):
-            # This is Z_r of every item of the part. The scores of decided items are not read again.
+            # The score is Z_r of every item of the part. The scores of decided items are not read again.
             self._score[part] = score
             self._decide(part, states)
 

@@ -430,7 +430,7 @@ def in_weighing_order(
 ) -> Mapped:
     """Return the users sorted by `weighing_order`, in memory or (with a memory limit) in mapped files.
 
-    Passes then read memory in order. This is twice as fast as a random order in every pass.
+    Passes then read memory in order. This order is twice as fast as a random order in every pass.
     """
     if limit is None:
         order = weighing_order(user_key, secret, pass_name)
@@ -450,8 +450,8 @@ def in_weighing_order(
     for first, last in user_spans(user_start, most // 16):
         heads = np.zeros(last - first, HEAD)
         heads["user"] = heads["other"] = user_key[first:last]
-        # This is the order of set union, by 64 bits of a keyed hash and then by user key. This order does not depend on
-        # where users are stored (docs/privacy/set-union.md).
+        # Users are in the order of set union, by 64 bits of a keyed hash and then by user key. This order does not
+        # depend on where users are stored (docs/privacy/set-union.md).
         heads["key"] = order_hashes(heads["user"], secret, pass_name)
         heads["row"] = np.arange(first, last)
         begin, end = int(user_start[first]), int(user_start[last])

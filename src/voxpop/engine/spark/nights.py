@@ -159,7 +159,7 @@ def read_items(
 
 
 def _items_batch(words: pa.Array, score: Int64s, decided: Any = 0, level: Any = 0, released: Any = 0) -> pa.RecordBatch:
-    """Return rows of items. A single number applies to every row."""
+    """Return the rows of some items. A single number applies to every row."""
     small = (np.broadcast_to(each, score.shape).astype(np.int32) for each in (decided, level, released))
     return pa.record_batch([words, score, *small], ["word", "score", "decided", "level", "released"])
 

@@ -57,7 +57,7 @@ def restricted_weighing(
     order: str,
     paying: Paying | None = None,
 ) -> Weighing:
-    """Return a weighing with the keys of its sample and order, and without other keys."""
+    """Return a weighing that contains only the keys of its sample and order."""
     purposes = [sample_of(pass_name), f"{WORDS_PASS}{TEXT}"]
     if shares.sequential:
         purposes.append(order_of(order))
