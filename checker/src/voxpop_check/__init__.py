@@ -28,8 +28,8 @@ fields.
 
 1. The theorems of these pages. Some of them are checked by machine in `proofs/`.
 2. The program ran with the numbers of the certificate. The gate of the program compares each step with these numbers.
-  3. Users give weight, and rows are attributed to users, as the pages describe. 4. There are at most 2^33 users, and
-    AES-256 is a pseudorandom permutation.
+3. Users give weight, and rows are attributed to users, as the pages describe.
+4. There are at most 2^33 users, and AES-256 is a pseudorandom permutation.
 
 **Verdicts.** *proved*: the upper bound is at most the claimed delta. *not proved*: the upper bound is larger, which
 does not mean that the claim is false. *refused*: the certificate is malformed or does not meet a condition of its

@@ -176,7 +176,7 @@ def _gather_pairs(
             if right < 0 or not _is_candidate(left, right, need, estimates):
                 ids[position] = -1
             else:
-                # The name is left * 2^32 + partner. The name is below 2^63 because ranks are below 2^31.
+                # The name is left * 2^32 + partner, which is below 2^63 because ranks are below 2^31.
                 places[held], block[held] = position, (np.int64(left) << 32) | np.int64(right)
                 held += 1
         position += 1

@@ -150,7 +150,7 @@ def _consistent(counts: Int64s, totals: Floats, neighbours: Int32s, shorter: Flo
     falls = (missing > 0) & (neighbours > 0) & (shown > 0.0)
     # A total is a product of doubles, so a difference within the rounding error must not become a probability.
     evenly = (missing > 0) & (neighbours == 0) & (sums < totals * (1 - 1e-12))
-    # The sum is P(V+), the probability of all released children together.
+    # The mass is P(V+), the probability of all released children together.
     mass = np.where(falls, np.minimum(shown, 1.0), np.where(evenly, sums / np.maximum(totals, 1e-300), 1.0))
     rest = np.where(evenly, (1.0 - mass) / np.maximum(missing, 1), 0.0)
     others = np.where(falls[:, None], near, rest[:, None])

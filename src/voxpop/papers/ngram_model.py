@@ -278,7 +278,7 @@ def least(paths: PathBudget, share: int) -> int:
 
 
 def released_children(paths: PathBudget, counted: Following, shares: Int64s, noisy: Int64s, scales: Floats) -> Level:
-    """Select the noisy counts that the paper releases among the noisy counts of all possible children.
+    """Select the noisy counts that the paper releases from among the noisy counts of all possible children.
 
     Args:
         paths: The shares of all paths.

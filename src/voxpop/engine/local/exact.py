@@ -118,7 +118,7 @@ def users_of(held: Any, gram: Sequence[str]) -> int:
     for step, token in enumerate(wanted[1:].tolist(), start=1):
         places = places[places + step < tokens.size]
         places = places[tokens[places + step] == token]
-    # A document ends with -1, so no match extends into the next document or in the next user's documents.
+    # A document ends with -1, so no match extends into the next document or into the next user's documents.
     return int(np.unique(np.searchsorted(starts, places, side="right")).size)
 
 

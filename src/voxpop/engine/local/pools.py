@@ -122,8 +122,8 @@ class PoolBatches:
                 begin += each.nbytes
 
 
-# The code below is the part of adaptive rounds that reads users, because it draws the pools of undecided items and adds
-# the users' contributions. All engines use this code.
+# The code below is the part of adaptive rounds that reads users. This part draws the pools of undecided items and
+# computes the users' contributions. All engines use this code.
 
 _PoolResult = TypeVar("_PoolResult")
 
@@ -222,9 +222,9 @@ class PoolUsers:
     def weigh_pools(self, shares: "CappedDescent", pass_name: str) -> Int64s:
         """Return the weight of every item.
 
-        Each user contributes to undecided items that are drawn again from the user's pool.
+        Each user contributes to undecided items, newly drawn from the user's pool.
         """
-        # int64 (items), which starts at 0 in each round, because only scores accumulate over rounds.
+        # int64 (items). The weights start at 0 in each round, because only scores accumulate over rounds.
         histogram = np.zeros(self.states.size, np.int64)
 
         def prepare(batch: Batch) -> tuple[Batch, Batch, Int64s]:
