@@ -140,7 +140,7 @@ class Member:
         secrets: The key of its masks, the key of its letters, and the seed of its mask.
         peers: The two public keys of each node, including this node.
         letters: Encrypted messages of the other nodes, with two shares each.
-        said: The last answered stage. Each stage is answered once.
+        said: The last stage that the node answered. Each stage is answered once.
     """
 
     session: str

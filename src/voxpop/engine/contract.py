@@ -280,7 +280,7 @@ class Engine(Protocol):
 
     @property
     def kind(self) -> str:
-        """One of "text", "tokens", "items" and "sequence". Only items have no order."""
+        """The kind of the data, which is "text", "tokens", "items" or "sequence". Only items have no order."""
 
     @property
     def token_source(self) -> str:
@@ -357,8 +357,8 @@ class Engine(Protocol):
             unit: The weight of a share of 1.
 
         Returns:
-            The sums of shares. To rank 2 c, each user adds the share of their keys of column c that are on the list,
-            rounded down. Repeated keys count each time. To rank 2 c + 1, each user adds the share of their keys that
+            The sums of shares. For rank 2 c, each user adds the share of their keys of column c that are on the list,
+            rounded down. Repeated keys count each time. For rank 2 c + 1, each user adds the share of their keys that
             are not on the list.
         """
 

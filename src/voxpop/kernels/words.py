@@ -144,7 +144,8 @@ def _decode(data: Bytes, position: Whole) -> tuple[Whole, Whole]:
 
 @jit
 def _packed(code: Whole) -> tuple[np.uint64, Whole]:
-    """Return the UTF-8 bytes of a code point as one number, with the first byte lowest, and the number of bytes."""
+    """Return the UTF-8 bytes of a code point as one number, with the first byte in the lowest bits, and the number of
+    bytes."""
     if code < 0x80:
         return np.uint64(code), 1
     last = 0x80 | (code & 0x3F)
@@ -245,7 +246,7 @@ def _pushed(arena: Uint64s, tail: Whole, key: np.uint64, shift: np.uint64, byte:
 
     Return the end of the word's complete 8-byte units, the current unit, and its number of bits.
     """
-    # A number contains eight bytes, with the first byte lowest.
+    # A number contains eight bytes, with the first byte in the lowest bits.
     key |= byte << shift
     shift += EIGHT
     if shift < FULL:

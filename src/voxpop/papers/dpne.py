@@ -146,7 +146,7 @@ class DPNE(Mechanism["Corpus", "Release"]):
 
 
 def _first(dpne: DPNE, budget: Budget, share: float) -> RoundPlan:
-    """Return the plan of the set union of length 1 by the paper's accounting.
+    """Return the plan of the set union for length 1, with the accounting of the paper.
 
     The rest of the budget is for later lengths.
     """

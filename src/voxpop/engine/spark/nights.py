@@ -169,7 +169,7 @@ def _place(*tables: pa.Table) -> int:
 
 
 def _known(pools: NightlyPools, held: pa.Table) -> States:
-    """Return the states of a group's items. Decided items were not sent."""
+    """Return the states of a group's items. Decided items are missing, because they were not sent."""
     states = np.zeros(len(pools.words), np.uint8)
     if held.num_rows:
         found = places_of(words_of(held.column("word").combine_chunks()), pools.words)

@@ -319,7 +319,7 @@ def gather(batches: SparkBatches) -> AnswerBatches:
 
 
 def joined_arrays(parts: list[Arrays]) -> Arrays:
-    """Return the arrays of the users of all parts, with one vocabulary."""
+    """Return the arrays of the users of all parts, with a common vocabulary."""
     texts = [texts_of(part) for part in parts]
     vocabulary, names = merge_words(texts, [np.ones(len(each), np.bool_) for each in texts])
     # The end of a document, -1, selects the last name.
