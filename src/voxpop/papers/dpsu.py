@@ -95,7 +95,7 @@ class SetUnion(Mechanism["Corpus", "Release"]):
         return rule if rule.alpha is None else replace(rule, alpha=self.alpha)  # type: ignore[type-var]
 
     def plan(self, budget: Budget) -> "OnePlan":
-        """Compute the noise and the threshold for a budget. The computation needs no data.
+        """Compute the noise and the threshold for a budget, without data.
 
         Raises:
             BudgetError: No threshold can satisfy the budget.

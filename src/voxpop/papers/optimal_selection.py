@@ -56,7 +56,7 @@ class OptimalSelection(Mechanism["Corpus", "Release"]):
         return promise_of(self.min_users)
 
     def plan(self, budget: Budget) -> "OnePlan":
-        """Compute the probabilities of release for a budget. The computation needs no data.
+        """Compute the probabilities of release for a budget, without data.
 
         Raises:
             BudgetError: Delta is too small for decisions with 128 random bits.

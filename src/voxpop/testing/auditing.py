@@ -1,4 +1,4 @@
-"""The audit runs the real release path and measures how much releases reveal about one user.
+"""The audit runs the real release path and measures the information about one user in the releases.
 
 A case consists of two neighbouring collections and an event. The counts of the event with and without the additional
 user give confidence intervals, and these give lower bounds of epsilon and delta. A bound above the claim refutes the
