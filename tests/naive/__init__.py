@@ -1,4 +1,4 @@
 """Reference implementations of all mechanisms with loops and dicts, as in the papers.
 
-Tests compare results with them.
+Tests compare the results of the library with those of the reference implementations.
 """

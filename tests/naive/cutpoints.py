@@ -5,14 +5,15 @@ from typing import NamedTuple
 
 
 class Setting(NamedTuple):
-    """The public values from which cutpoints are chosen.
+    """The public values that determine the choice of cutpoints.
 
     Attributes:
-        chances: The probability that a candidate without users reaches each cutpoint.
-        reference: The number of the reference cutpoint. Candidates that do not reach it are counted.
+        chances: For each cutpoint, the probability that a candidate without users reaches it.
+        reference: The index of the reference cutpoint. The number of candidates below this cutpoint determines the
+            estimate of empty candidates.
         prices: The possible prices in increasing order.
         share: The number of spurious grams allowed for each released gram.
-        spare: The number of spurious grams allowed in addition.
+        spare: The number of spurious grams allowed regardless of the number of released grams.
     """
 
     chances: Sequence[float]
@@ -23,7 +24,7 @@ class Setting(NamedTuple):
 
     @property
     def each(self) -> float:
-        """The number of empty candidates for each candidate below the reference."""
+        """The estimated number of candidates without users for each candidate below the reference."""
         return 1 / (1 - self.chances[self.reference])
 
 
@@ -42,7 +43,7 @@ def below(band: Band, setting: Setting) -> int:
 
 
 def taken(band: Band, setting: Setting, charge: float) -> int:
-    """Return the lowest of the best cutpoints, or the number of cutpoints if no cutpoint is worth its price."""
+    """Return the lowest of the best cutpoints, or the number of cutpoints if each costs more than it gains."""
     empty = setting.each * (below(band, setting) + 1)
     values = [reached(band, i) - charge * empty * chance for i, chance in enumerate(setting.chances)] + [0.0]
     return values.index(max(values))

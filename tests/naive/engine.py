@@ -88,7 +88,8 @@ class NaiveEngine:
     def in_order(self, shares, secret, pass_name):
         """Return keys and documents.
 
-        If the order matters, they are sorted by a keyed hash, and ties are broken by the key.
+        If the weighting depends on the order of users, the users are sorted by a keyed hash and, for equal hashes, by
+        the key.
         """
         if not shares.sequential:
             return list(self.users.items())
@@ -97,13 +98,13 @@ class NaiveEngine:
 
 
 def draw(secret, purpose: str, first: int, second: int) -> int:
-    """Return 64 bits for a pair of numbers."""
+    """Return the 64 random bits of a pair of numbers."""
     return int(secret.draws(purpose, np.array([first], np.uint64), second)[0, 0])
 
 
 @lru_cache(maxsize=1 << 14)
 def text_name(secret, word: str) -> int:
-    """Return the name of a word in the draws of samples. Names are cached, because rounds use them for every user."""
+    """Return the number that identifies a word in sampling draws. Numbers are cached, because every user needs them."""
     content = np.frombuffer(word.encode(), np.uint8)
     return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
@@ -263,7 +264,7 @@ class NaivePools:
 
 
 class Sequential:
-    """A stand-in for a weighting that depends on the order of users."""
+    """A stand-in for a weighting with results that depend on the order of users."""
 
     sequential = True
 
@@ -273,7 +274,7 @@ class NaiveLengths:
 
     def __init__(self, engine: NaiveEngine):
         self.engine, self.length, self.last, self.kept = engine, 1, None, False
-        self.names: dict[tuple[str, ...], Name] | None = None  # None: a word's name is its text.
+        self.names: dict[tuple[str, ...], Name] | None = None  # None at length 1: each word is its own name.
         self.words: dict[str, int] = {}
         self.left: dict[int, int] = {}
         self.deferred: dict[tuple[str, ...], int] = {}
@@ -355,7 +356,7 @@ class NaiveLengths:
 
 
 def runs_in(named):
-    """Yield, for each position, the run of values other than None that ends there."""
+    """Yield, for each position, the run of values other than None that ends at this position."""
     run = []
     for name in named:
         run = [*run, name] if name is not None else []
@@ -363,7 +364,7 @@ def runs_in(named):
 
 
 def one_sequence(key, documents, alphabet, max_length, secret):
-    """Return the symbols of one sequence of a user, which is drawn if the user has several."""
+    """Return the symbols of one sequence of a user, drawn at random if the user has several sequences."""
     number = {symbol: place for place, symbol in enumerate(alphabet)}
     cut = [[number[token] for token in document if token in number] for document in documents]
     cut = [symbols for symbols in cut if symbols]
@@ -374,7 +375,7 @@ def one_sequence(key, documents, alphabet, max_length, secret):
 
 
 class NaiveTree:
-    """Sequences with an end mark, and the number of the context of each step by its sequence and place."""
+    """Sequences with an end mark, and the number of the context of each step, by sequence and position."""
 
     def __init__(self, sequences, end, max_length):
         self.sequences, self.end = sequences, end

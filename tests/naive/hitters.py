@@ -1,6 +1,6 @@
 """Reference implementation of TrieHH (Algorithms 1 to 3 of the paper) with dicts and strings.
 
-Words are strings that end with "$". Draws are arguments, so that other code can use the same draws.
+Words are strings that end with "$". Draws are arguments, so that tests can pass the draws of the library.
 """
 
 from collections import Counter

@@ -14,8 +14,8 @@ def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
     """Return the largest delta of strategies that remain within one of several corners, by optimal stopping.
 
     A strategy spends mu^2 in small steps and observes the loss after each step. At any time, it may spend the epsilon
-    of a corner whose cap on mu^2 is not exceeded, and the whole epsilon is then added to the loss. The value is a
-    convex function of the loss, so linear interpolation between the nodes bounds it from above.
+    of a corner if the mu^2 so far is within the cap of this corner. The whole epsilon is then added to the loss. The
+    value is a convex function of the loss, so linear interpolation between the nodes bounds it from above.
 
     Args:
         epsilon: The epsilon at which delta is computed.
@@ -33,7 +33,10 @@ def worst_case(epsilon: float, corners: Sequence[tuple[float, float]]) -> float:
 
 
 def _after(value: np.ndarray, step: float, square: float) -> np.ndarray:
-    """Return the expected value after Gaussian noise of this mu^2. Its loss has mean mu^2 / 2 and variance mu^2."""
+    """Return the expected value after Gaussian noise with this mu^2.
+
+    The privacy loss of the noise has mean mu^2 / 2 and variance mu^2.
+    """
     if square < 1e-14:
         return value
     spread = math.sqrt(square)

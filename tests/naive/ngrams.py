@@ -18,7 +18,7 @@ def grams_of(documents: Documents, length: int) -> list[Gram]:
 
 
 def is_valid(gram: Gram, shorter: set[Gram], words: set[str], *, single: bool) -> bool:
-    """Return whether prefix and suffix, or prefix and last token, were released (DPNE, Section 2)."""
+    """Return whether the prefix and the suffix, or the prefix and the last token, were released (DPNE, Section 2)."""
     return gram[:-1] in shorter and (gram[-1] in words if single else gram[1:] in shorter)
 
 

@@ -51,7 +51,7 @@ class Nights:
             self.settle(night)
 
     def settle(self, night):
-        """Raise the levels of listed items, and freeze and release items with sufficient levels."""
+        """Increase the levels of listed items, and freeze and release items with sufficient levels."""
         known = self.plan.proof.known
         for word, before in self.levels.items():
             reached = [

@@ -1,7 +1,7 @@
 """Reference implementation of heavy hitters, with one client per user and a server that counts votes.
 
-A client votes for one prefix per round. If users voted for all live prefixes, each would be counted several times, and
-the guarantee would be wrong by a factor (`tests/privacy/trie/test_laws.py`).
+A client votes for one prefix per round. If users voted for all live prefixes, each user would be counted several times,
+and the guarantee would be wrong by a factor (`tests/privacy/trie/test_laws.py`).
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ class Client:
 
     Attributes:
         key: A number that depends only on the user's id. It determines the draws of the user.
-        words: The words of the user with their counts, in the order of their symbols. No word is empty or too long.
+        words: The words of the user with their counts, sorted by symbols. No word is empty or too long.
         twin: The number of earlier users with the same key. Without this number, users with the same key would be
             sampled together, so one of them could learn about another.
     """
@@ -70,14 +70,14 @@ def cast_vote(client: Client, trie: Trie, rules: Rules, secret: "Secret") -> Pre
 
 
 def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") -> Word | None:
-    """Return the user's most frequent word (the first in order if there are several), or a word drawn by frequency."""
+    """Return the user's most frequent word (the first of several in order), or a word drawn by frequency."""
     if not client.words:
         return None
     if rules.words == "one":
         # Choose the first of the most frequent words in the order of symbols, which is public and the same on every
         # engine.
         return max(client.words, key=lambda entry: entry[1])[0]
-    # The place is floor(draw * total / 2^64), with a new draw in every round. The probability of each word is
+    # The position is floor(draw * total / 2^64), with a new draw in every round. The probability of each word is
     # proportional to its frequency.
     place = _draw(client, f"word/round {rounds + 1}", secret) * sum(count for _, count in client.words) >> 64
     ends = accumulate(count for _, count in client.words)

@@ -158,13 +158,13 @@ def draw_together(chances, ends, copies, numbers, start):
     """Draw all sequences step by step, sorted by their histories with the latest symbol first.
 
     Args:
-        chances: A function that returns the context of a history and the probabilities of the next symbol and of an
-            end.
+        chances: A function that returns the context of a history, the probability of each next symbol, and the
+            probability of an end.
         ends: The factors by which the odds of an end are multiplied, by length.
-        copies: The weight of new symbols relative to one earlier symbol, and the probability of a copy of the latest
-            symbol.
+        copies: The weight of new symbols relative to one earlier symbol, and the probability that the latest symbol is
+            copied.
         numbers: One function per sequence that returns its next uniform number.
-        start: A function that returns the next uniform number for all sequences.
+        start: A function that returns the next uniform number that all sequences share.
     """
     drawn, going, golden = [[] for _ in numbers], list(range(len(numbers))), (5**0.5 - 1) / 2
     for factor in ends:
@@ -179,8 +179,8 @@ def draw_together(chances, ends, copies, numbers, start):
             history = drawn[number]
             contexts = [chances(history[:place])[0] for place in range(len(history) + 1)]
             novelty, repeats = copies
-            # These places may be copied. After the empty context, the latest place is copied only with probability
-            # `repeats`.
+            # The symbols at these places may be copied. After the empty context, the latest symbol is copied only with
+            # probability `repeats`.
             places, share = list(range(len(history))), numbers[number]()
             if share < repeats:
                 chosen = places[-1:]

@@ -1,4 +1,4 @@
-"""Reference implementation of the accountant, with exact distributions of small cases instead of a grid."""
+"""Reference implementation of the accountant, with exact distributions for small cases instead of a grid."""
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -24,7 +24,7 @@ def chances_of_votes(ballot: Ballot) -> list[Fraction]:
 
 @cache
 def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
-    """Return the distribution of the total votes of all users of a word. The last entry is for theta or more votes."""
+    """Return the distribution of the total votes of all users of a word. The last entry covers theta or more votes."""
     law = [Fraction(1)] + [Fraction(0)] * ballot.theta
     for _ in range(holders):
         after = [Fraction(0)] * (ballot.theta + 1)
@@ -42,7 +42,7 @@ def survives(holders: int, ballot: Ballot) -> float:
 
 
 def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: bool) -> float:
-    """Return the delta for one word, given the number of other users of its prefix in each round."""
+    """Return the delta for one word, given the number of other users of the prefix in each round."""
     first = other = 1.0
     total = 0.0
     for k in others:
@@ -54,7 +54,7 @@ def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: b
 
 
 def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
-    """Return the largest delta of all sequences of numbers of users.
+    """Return the largest delta over all sequences of numbers of users.
 
     The numbers may be in any order, because lost nodes may return.
     """
@@ -85,7 +85,7 @@ def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, adde
 
 
 class Chosen:
-    """A stand-in for a secret, with a fixed draw."""
+    """A stand-in for a secret that always returns the same draw."""
 
     def __init__(self, share: float):
         self.word = int(share * 2**64)

@@ -15,7 +15,7 @@ Weights = dict[Hashable, float]
 
 
 def word_name(secret: Any, word: str) -> int:
-    """Return the name of a word in the draws of samples, which is computed from the bytes of the word."""
+    """Return the number that identifies a word in sampling draws, computed from the bytes of the word."""
     content = np.frombuffer(word.encode(), np.uint8)
     return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
 
@@ -36,7 +36,7 @@ def bounded_sets(
 
 
 def weigh_count(users: Iterable[Items], limit: int, norm: int) -> Weights:
-    """Add a constant share per item (DPSU Section 1.1), scaled so that the weights of a user have norm at most 1."""
+    """Add the same share to each item (DPSU Section 1.1), scaled so that the weights of a user have norm at most 1."""
     histogram: Weights = {}
     for items in users:
         for item in items:
@@ -45,7 +45,7 @@ def weigh_count(users: Iterable[Items], limit: int, norm: int) -> Weights:
 
 
 def weigh_weighted(users: Iterable[Items], norm: int) -> Weights:
-    """Divide weights of norm 1 evenly among the items of each user (DPSU Section 1.1)."""
+    """Divide a weight of norm 1 evenly among the items of each user (DPSU Section 1.1)."""
     histogram: Weights = {}
     for items in users:
         for item in items:
@@ -109,7 +109,7 @@ def weigh_algorithm_8(users: Iterable[Items], cutoff: float, start: Weights | No
 
 
 def _level(gaps: list[float], cost: Callable[[float, float], float]) -> float:
-    """Return the level at which the cost is 1, by bisection, or the widest gap if all gaps cost at most 1."""
+    """Return the level at which the cost is 1, by bisection, or the widest gap if all gaps together cost at most 1."""
     if not gaps:
         return 0.0
     low, high = 0.0, max(gaps)
@@ -122,7 +122,7 @@ def _level(gaps: list[float], cost: Callable[[float, float], float]) -> float:
 
 
 def distance(first: Weights, second: Weights, norm: int) -> float:
-    """Return the l1 or l2 distance of two histograms."""
+    """Return the l1 or l2 distance between two histograms."""
     items = set(first) | set(second)
     return sum(abs(first.get(i, 0.0) - second.get(i, 0.0)) ** norm for i in items) ** (1.0 / norm)
 

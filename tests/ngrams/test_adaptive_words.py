@@ -1,4 +1,4 @@
-"""Tests of n-grams with words from adaptive rounds. The costs of words and longer grams add up to the budget."""
+"""Tests of n-grams with words from adaptive rounds. Words and longer grams together spend the budget."""
 
 from dataclasses import replace
 
@@ -33,17 +33,18 @@ def spent(plan, first, rest):
     ],
     ids=str,
 )
-def test_rounds_and_later_passes_use_the_budget_exactly(budget, fields):
-    """The delta of the rounds and the later passes is within the budget, but exceeds it if either costs more."""
+def test_rounds_and_later_passes_together_spend_the_budget(budget, fields):
+    """The delta of the rounds and the later passes is within the budget, but exceeds it if either part costs more."""
     plan = vp.NGrams(**fields).plan(budget)
     first = plan.first
     assert isinstance(first, AdaptiveRounds)
     assert 0.9 * budget.delta < spent(plan, first, plan.later) <= plan.delta_spent * (1 + 1e-9) <= budget.delta
-    # The delta of the whole mu^2 alone, without novel words, is below the budget.
+    # The delta of the total mu^2 alone, without novel words, is below the budget.
     assert gaussian_delta(budget.epsilon, (first.square + plan.later) ** 0.5) < budget.delta
     if plan.mechanism.max_length > 1:
         assert first.square < plan.later
-        # In deliberately broken variants, later lengths do not deduct the rounds, or rounds have too little noise.
+        # In the deliberately broken variants, the cost of the rounds is not deducted from later lengths, or rounds have
+        # too little noise.
         assert spent(plan, first, first.square + plan.later) > 1.02 * budget.delta
         louder = replace(first, first_round=replace(first.first_round, scale=first.first_round.scale / 3))
         assert spent(plan, louder, plan.later) > budget.delta
@@ -62,7 +63,7 @@ def test_words_of_a_release_equal_those_of_the_planned_rounds():
 
 
 def test_the_plan_shows_the_rounds_of_words():
-    """The text of the plan has the number of rounds, and the table of passes has one row per round."""
+    """The text of the plan contains the number of rounds, and the table of passes has one row per round."""
     plan = vp.NGrams(max_length=2, max_phrases_per_user=100).plan(vp.Budget(1, 1e-6))
     assert "Length 1 runs in 21 adaptive rounds" in str(plan)
     squares = [row["scale"] ** -2 for row in plan.to_dict()["passes"] if row["pass"] in ("threshold", "round")]

@@ -27,7 +27,7 @@ def naive_counts(users, length):
 
 
 def test_counts_of_grams_equal_the_reference_implementation():
-    """Grams of lengths 1 to 4 are counted, and no gram spans two documents."""
+    """The compared grams have lengths 1 to 4, and no gram spans two documents."""
     frame = private_gram_counts(corpus_of(USERS), 4)
     for length in range(1, 5):
         part = frame.filter(frame["length"] == length)

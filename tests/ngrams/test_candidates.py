@@ -1,4 +1,4 @@
-"""Tests of candidates. Their membership, count and list agree with an enumeration of all extensions."""
+"""Tests that compare the membership, count and list of candidates with an enumeration of all extensions."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def released(data, *, single):
 
 
 def as_grams(words, lengths, *, single):
-    """Build the same grams with `Grams.longer`, from the names of pairs."""
+    """Build the given grams with `Grams.longer`, from the numbers of pairs."""
     order = sorted(words)
     grams = Grams.of_tokens(len(order))
     text = [(word,) for word in order]
@@ -61,10 +61,7 @@ def test_valid_candidates_equal_the_set_of_the_paper(data, single):
 
 @given(data=st.data(), level=st.integers(1, 40 * FINE_CELLS))
 def test_candidates_are_kept_if_and_only_if_their_forecast_reaches_the_level(data, level):
-    """The candidates equal those of exact fractions.
-
-    Many forecasts are equal to the level, because estimates repeat.
-    """
+    """The candidates equal those from exact fractions. Estimates repeat, so many forecasts equal the level exactly."""
     words, lengths = released(data, single=False)
     grams, text = as_grams(words, lengths, single=False)
     cells = st.integers(-3, 9)
@@ -94,15 +91,15 @@ def test_candidates_are_kept_if_and_only_if_their_forecast_reaches_the_level(dat
 
 
 def test_estimates_are_positive_and_capped():
-    """Products of estimates are positive and do not overflow, because estimates are positive and capped."""
+    """Products of estimates are therefore positive and do not overflow."""
     estimates = Estimates(np.array([-50, 0, 3, 2**40]), cell=0.5)
     assert estimates.capped.tolist() == [1, 1, 3, 2**36]
     assert Estimates(np.array([-7]), cell=1.0).total == 1
 
 
 @pytest.mark.parametrize("weight", [0.1, 1.0, 2.5, 1e300])
-def test_a_level_is_the_weight_rounded_up(weight):
-    """A level is also capped, because products would otherwise overflow."""
+def test_a_level_is_the_capped_weight_rounded_up(weight):
+    """Without the cap, products of levels would overflow."""
     valid = Candidates.all_valid(Grams.of_tokens(2), 2, single=False)
     estimates = Estimates(np.array([5, 6]), cell=0.25)
     forecast = Forecast.of(valid, estimates, np.array([11, 11]), 0.25)

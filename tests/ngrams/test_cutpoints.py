@@ -27,12 +27,12 @@ def few_prices(monkeypatch):
 
 
 def set_reference(monkeypatch, reference):
-    """Make a cutpoint the reference, below which candidates are counted."""
+    """Use a cutpoint as the reference, below which candidates are counted."""
     monkeypatch.setattr(constants, "MOST_CHANCE", CHANCES[reference])
 
 
 def votes_of(bands):
-    """Return the votes of bands. Each band is given by the levels of its candidates."""
+    """Return the votes of bands, given the levels of the candidates of each band."""
     reached = [[naive.reached(band, cutpoint) for cutpoint in range(len(CHANCES))] for band in bands]
     return Votes(np.array(reached, np.int64), np.array([len(band) for band in bands]), np.array(CHANCES))
 
@@ -66,12 +66,13 @@ def outcomes(empty):
 
 
 def means(empty, held, rule):
-    """Return the mean spurious grams, charges, and charges for only the chosen cutpoints, over all outcomes.
+    """Return the mean spurious grams, the mean charge, and the mean charge for only the chosen cutpoints.
 
     Args:
-        empty: The number of candidates without users, by band.
-        held: The levels of all other candidates, by band.
-        rule: The number of spurious grams allowed for each released gram, and the number allowed in addition.
+        empty: The number of candidates without users in each band.
+        held: The levels of all other candidates in each band.
+        rule: The number of spurious grams allowed for each released gram, and the number allowed regardless of
+            releases.
     """
     spurious = charged = by_cutpoint = 0.0
     for found in product(*(outcomes(each) for each in empty)):
@@ -108,8 +109,8 @@ def test_with_users_the_mean_charge_is_at_least_the_mean_number_of_spurious_gram
 
 
 @pytest.mark.jit
-def test_a_charge_for_cutpoints_only_is_too_low(monkeypatch):
-    """This broken variant ignores that a band chooses its cutpoint from the same votes."""
+def test_a_charge_for_only_the_chosen_cutpoints_is_too_low(monkeypatch):
+    """This broken variant ignores that the cutpoint of a band is chosen after its votes are counted."""
     short = []
     for reference, rule in product(REFERENCES, RULES):
         set_reference(monkeypatch, reference)
@@ -119,8 +120,8 @@ def test_a_charge_for_cutpoints_only_is_too_low(monkeypatch):
     assert any(short)
 
 
-def test_a_charge_for_lower_cutpoints_only_is_too_low(monkeypatch):
-    """This broken variant ignores that some empty candidates are above the reference."""
+def test_a_charge_for_only_candidates_below_the_reference_is_too_low(monkeypatch):
+    """This broken variant ignores empty candidates above the reference."""
     real = thresholds.charges
 
     def once(reached, sizes, reference, chances, *more):

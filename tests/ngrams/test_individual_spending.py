@@ -44,7 +44,10 @@ def read(table):
 
 
 def public_numbers(users):
-    """Return the plans of two releases, of a collection and a larger collection with the weights of the first."""
+    """Return the plans of two releases.
+
+    The second release reads a larger collection, but uses the weights of the first release.
+    """
     table = crowd()
     more = pl.concat([table, table.with_columns(pl.col("who") + 10_000).head(users)])
     watched = Watched(read(table))
@@ -55,8 +58,8 @@ def public_numbers(users):
 
 
 @pytest.mark.jit
-def test_public_numbers_do_not_depend_on_payments_of_users():
-    """Given the same noisy weights, all public numbers are the same, although payments differ."""
+def test_public_numbers_do_not_depend_on_the_payments_of_users():
+    """With the same noisy weights, all public numbers are the same, although payments differ."""
     one, other = public_numbers(180)
     assert one == other
 
@@ -138,8 +141,8 @@ def test_every_part_of_a_released_phrase_is_released():
         assert all(gram[:-1] in grams and gram[1:] in grams for gram in grams if len(gram) > 1)
 
 
-def test_one_length_has_no_further_passes():
-    """With a maximum length of 1, the only length uses the whole budget."""
+def test_a_maximum_length_of_one_has_no_later_passes():
+    """The only length uses the whole budget."""
     release = vp.NGrams(1, max_phrases_per_user=3).release(read(crowd()), BUDGET, seed=1)
     assert len(release) > 0
     assert release.plan.second_chance is None
@@ -155,24 +158,21 @@ def test_charges_use_the_whole_budget_for_at_least_five_lengths(length):
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
 def test_equal_length_weights_change_no_charge(length):
-    """If all lengths have the same weight, even a weight other than 1, charges are the same to the last bit."""
+    """If all lengths have the same weight, even a weight other than 1, charges do not change by a single bit."""
     assert usual_charges(worths_of([3.0] * length)) == usual_charges((1.0,) * length)
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("values", [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1, 10, 10], [0, 1e6, 0, 0, 1e-6], [1, 4, 1], [0, 1]])
 def test_length_weights_change_charges_within_bounds(values):
-    """Each length keeps a third of its usual charge.
-
-    The whole budget is the same.
-    """
+    """Each length keeps at least a third of its usual charge, and the total budget does not change."""
     usual, valued = usual_charges((1.0,) * len(values)), usual_charges(worths_of(values))
     assert all(one >= LEAST_SHARE * other for one, other in zip(valued, usual, strict=True))
     assert sum(valued) <= 1 + LEAST_SHARE
     budget = vp.Budget(4, 1e-7)
     plain, plan = (vp.NGrams(len(values), **each).plan(budget) for each in ({}, {"length_weights": values}))
     square = [each.first.square + each.least_later for each in (plain, plan)]
-    assert square[1] == pytest.approx(square[0], rel=1e-3)  # Both spend the whole budget except for a threshold.
+    assert square[1] == pytest.approx(square[0], rel=1e-3)  # Both spend the budget up to a tolerance.
     assert plan.delta_spent <= budget.delta
 
 
@@ -183,7 +183,7 @@ def test_a_weight_for_only_the_longest_grams_leaves_no_budget_for_a_second_chanc
     assert alone[2] > 2 * usual_charges((1.0,) * 5)[2]
     short = usual_charges(worths_of([0, 1, 0.1]))
     assert short[0] > usual_charges((1.0,) * 3)[0]
-    assert sum(short) < 0.6  # Much remains for the second-chance pass, as usual.
+    assert sum(short) < 0.6  # As usual, much budget remains for the second-chance pass.
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -208,7 +208,7 @@ def vote_of(names, levels, sizes, cutpoints):
 
 
 class OneBand:
-    """A grouping of all candidates into one band."""
+    """A stand-in for bands that assigns all candidates to one band."""
 
     def __init__(self, size):
         self.sizes = np.array([size])
@@ -218,7 +218,7 @@ class OneBand:
 
 
 def test_deferred_candidates_are_grouped_by_level():
-    """Deferred candidates were not selected. If noise explains all of a group, the group is omitted."""
+    """Only candidates that were not selected are deferred. Groups that noise alone explains are omitted."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
     levels = np.concatenate([np.full(900, 1), np.full(600, 2), np.full(500, 4), rng.integers(1, 6, 10)])
@@ -237,8 +237,8 @@ def test_deferred_candidates_are_grouped_by_level():
     assert few.size < names.size
 
 
-def test_a_list_of_deferred_candidates_covers_all_lengths():
-    """The numbers of deferred candidates are their names.
+def test_a_list_of_deferred_candidates_includes_all_lengths():
+    """Deferred candidates are numbered from zero, and these numbers are their names.
 
     Each number belongs to a length and a piece, and selected grams are inserted into their length in order.
     """
@@ -285,7 +285,7 @@ def test_joined_candidates_have_distinct_numbers_and_separate_bands():
 
 
 def test_too_many_cutpoints_are_rejected():
-    """The slack of 128-bit decisions covers fewer than 128 cutpoints of a vote."""
+    """The slack of 128-bit decisions covers votes with fewer than 128 cutpoints."""
     rule = ThresholdRule("gaussian", 1.0, 0, 2.0**-20)
     with pytest.raises(InternalError, match="cutpoints"):
         ThresholdVote.of(None, rule, np.linspace(0.1, 1, 200))
@@ -299,7 +299,7 @@ def test_the_slack_covers_every_pass():
 
 
 def test_users_spend_their_remaining_budget_on_the_second_chance_pass():
-    """The charge and the noise of this pass do not depend on the remaining budgets, so they are public."""
+    """The charge and the noise of this pass do not depend on the remaining budgets, so both are public."""
     charges = Charges(0.5, (1.0,) * 9)
     square, rates = charges.second_chance()
     charge = charges.charge(square, 1.0, rates)

@@ -38,7 +38,7 @@ def corpus_of(users):
 @pytest.mark.jit
 @pytest.mark.parametrize("settings", [{}, {"max_length": 3, "length_weights": [5, 1, 1]}, {"known": NOBODY}], ids=list)
 def test_words_and_later_lengths_share_one_cap_for_every_choice(settings):
-    """In addition to their own part, later passes get exactly the part of the cap that rounds of words do not spend."""
+    """Later passes get their own part and exactly the part of the cap that the rounds of words do not spend."""
     plan = vp.NGrams(**settings).plan(BUDGET)
     proof, menu = plan.certificate.proof, plan.first
     whole = Fraction(proof.choice.square) + Fraction(proof.later.square)
@@ -56,7 +56,7 @@ def test_words_and_later_lengths_share_one_cap_for_every_choice(settings):
 
 @pytest.mark.jit
 def test_the_share_for_words_decreases_with_the_number_of_users():
-    """Numbers of users are in units of the noise of a count with the whole budget."""
+    """The numbers of users in the table are in units of the noise of a count with the whole budget."""
     for budget in (BUDGET, vp.Budget(1, 1e-7)):
         menu = vp.NGrams().plan(budget).first
         unit = menu.sigma * SHARE_OF_CHOICE**0.5
@@ -72,8 +72,8 @@ def test_the_share_for_words_decreases_with_the_number_of_users():
 
 
 @pytest.mark.jit
-def test_few_users_get_the_share_of_few_users():
-    """The plan of a release contains the share for words, and later passes have the remaining budget."""
+def test_small_collections_use_the_share_for_few_users():
+    """The plan of a release contains the share for words, and later passes use the remaining budget."""
     plan = vp.NGrams(max_length=3).plan(BUDGET)
     few, many = (plan.release(corpus_of(users), seed=3).plan for users in (600, 6000))
     assert few.words.share == pytest.approx(tuned.WORDS_OF_FEW[0][1])
@@ -114,8 +114,8 @@ def nobody_and_charge(runs):
 
 
 @pytest.mark.jit
-def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatch):
-    """A charge for only the chosen level, which ignores all other possible levels, is detected.
+def test_the_charge_for_words_is_at_least_the_expected_number_of_spurious_words(monkeypatch):
+    """The test detects a charge for only the chosen level, which ignores all other possible levels.
 
     The probability of a false alarm is below 1e-8.
     """
@@ -134,7 +134,7 @@ def test_the_account_begins_with_at_least_the_expected_spurious_words(monkeypatc
 
 @pytest.mark.jit
 def test_phrases_have_the_remaining_allowance_of_spurious_grams(monkeypatch):
-    """The account of spurious grams begins with the charge for words, and the total charge is within the bound."""
+    """The count of spurious grams begins with the charge for words, and the total charge is within the bound."""
     corpus, share = corpus_of(900), PLAN.mechanism.max_spurious_share
 
     def charge(seed):
@@ -158,7 +158,7 @@ def test_phrases_have_the_remaining_allowance_of_spurious_grams(monkeypatch):
 
 
 @pytest.mark.jit
-def test_listed_words_need_fewer_users_and_make_phrases():
+def test_listed_words_and_their_phrases_need_fewer_users():
     """With a list, words with 24 users and phrases of these words are released more often."""
     rows = [(user, "thank you very much") for user in range(24)] + [(user + 24, f"other{user}") for user in range(600)]
     table = pl.DataFrame(rows, schema=["who", "what"], orient="row")
@@ -172,8 +172,8 @@ def test_listed_words_need_fewer_users_and_make_phrases():
     assert PLAN.known_users_needed(0.5) < PLAN.users_needed(0.5, length=1)
 
 
-def test_plans_contain_the_size_the_fingerprint_and_the_risk_of_the_list():
-    """Plans contain the size and fingerprint of the list, and the risk for listed words of one user.
+def test_plans_describe_the_list_and_its_risk():
+    """Plans contain the size and fingerprint of the list, and a bound for listed words of one user.
 
     A certificate without its list is rejected.
     """

@@ -53,7 +53,7 @@ def test_any_release_is_downward_closed_and_within_the_vocabulary(users, cell, s
 
 @pytest.mark.jit
 def test_a_seeded_release_is_the_same_for_any_number_of_threads(letters, budget, monkeypatch):
-    """The random values depend on grams and users, and not on the order of computations."""
+    """The random values depend on grams and users, but not on the order of computations."""
     plan = vp.NGrams(max_length=4, max_phrases_per_user=3).plan(budget)
     first = plan.release(letters, seed=7)
     monkeypatch.setattr(threads, "THREADS", 1)
@@ -73,7 +73,7 @@ def test_no_two_releases_without_a_seed_share_their_noise(letters):
     assert len({frozenset(plan.release(letters)) for _ in range(4)}) > 1
 
 
-def test_a_release_of_dpne_spends_the_planned_budget(letters, budget):
+def test_a_dpne_release_spends_the_planned_budget(letters, budget):
     """After length 1, `DPNE` spends at most the mu^2 of the plan and more than 99.9 percent of it."""
     plan = vp.papers.DPNE(max_length=4, max_phrases_per_user=20).plan(budget)
     ran = plan.release(letters).plan.ran
@@ -101,13 +101,13 @@ def test_the_plan_of_dpne_has_the_published_numbers(budget):
     assert published.first.threshold == pytest.approx(24.4381, abs=1e-3)
 
 
-def test_the_ratio_of_dpne_is_the_ratio_of_consecutive_sigmas(budget):
+def test_the_dpne_ratio_is_the_ratio_of_consecutive_sigmas(budget):
     """With the ratio c, sigma_k = c sigma_(k-1)."""
     sigma = np.array(vp.papers.DPNE(max_length=6, ratio=1.25).plan(budget).sigma)
     assert sigma[1:] / sigma[:-1] == pytest.approx(1.25, rel=1e-9)
 
 
-def test_limits_of_the_paper_may_differ_by_length(letters, budget):
+def test_dpne_limits_may_differ_by_length(letters, budget):
     """A list gives one limit for each length."""
     dpne = vp.papers.DPNE(max_length=3, max_phrases_per_user=[10, 5, 2])
     assert dpne.limits == (10, 5, 2)
@@ -131,7 +131,7 @@ def test_without_a_limit_words_have_a_chosen_limit_and_phrases_a_constant_limit(
 
 @pytest.mark.jit
 def test_the_number_of_spurious_grams_follows_eta():
-    """No bigram has users, so the number of released bigrams is binomial (false alarm 1e-9)."""
+    """No bigram has users, so the number of released bigrams has a binomial distribution (false alarm 1e-9)."""
     users = [[[word] for word in "abcdefgh"]] * 400  # All words are common, and there are no bigrams.
     corpus, eta, runs = corpus_of(users), 0.25, 120
     plan = vp.papers.DPNE(max_length=2, max_phrases_per_user=8, max_spurious_share=eta).plan(vp.Budget(20, 1e-6))
@@ -162,7 +162,7 @@ def test_tokens_may_contain_spaces(budget):
 
 @pytest.mark.parametrize("users", [[], [[]], [[[]]], [[["a"]]]])
 def test_very_little_data_gives_an_empty_release(users, budget):
-    """The cases are no users, no documents, no words, and one word of one user."""
+    """The cases are no users, no documents, documents without words, and one word of one user."""
     assert list(vp.NGrams(max_length=3).release(corpus_of(users), budget)) == []
 
 
@@ -187,7 +187,7 @@ def test_a_release_is_saved_and_loaded_with_its_transcript(letters, budget, tmp_
     assert "What ran" in str(release.plan)
 
 
-def test_users_needed_grow_with_length_and_probability(budget):
+def test_the_number_of_users_needed_increases_with_length_and_probability(budget):
     """With a ratio above 1, longer phrases need more users."""
     plan = vp.papers.DPNE(max_length=5, ratio=1.3).plan(budget)
     halves = [plan.users_needed(0.5, length=length) for length in range(2, 6)]
@@ -233,7 +233,7 @@ def test_invalid_fields_are_rejected(fields, words):
         ({"max_spurious_share": 1}, "`max_spurious_share`"),
     ],
 )
-def test_fields_of_the_paper_out_of_range_are_rejected(fields, words):
+def test_dpne_fields_out_of_range_are_rejected(fields, words):
     """Each message names the field or the allowed values."""
     with pytest.raises(InputError, match=words):
         vp.papers.DPNE(**fields)
@@ -245,8 +245,8 @@ def test_a_delta_of_zero_is_rejected():
         vp.NGrams().plan(vp.Budget(1.0))
 
 
-def test_plans_are_comparable_and_contain_all_passes(budget):
-    """Equal mechanisms have equal plans. The dict of a plan contains the rows of all passes, which did not run yet."""
+def test_plans_can_be_compared_and_contain_all_passes(budget):
+    """Equal mechanisms have equal plans. The dict of a plan contains a row for every pass, although no pass has run."""
     plan = vp.NGrams(max_length=3).plan(budget)
     assert plan == vp.NGrams(max_length=3).plan(budget)
     assert vp.NGrams(max_length=2).plan(budget) != plan

@@ -44,7 +44,10 @@ def test_msnbc_results_equal_the_published_results(clicks):
 @pytest.mark.slow
 @pytest.mark.data
 def test_the_default_releases_more_msnbc_grams_than_published(clicks):
-    """The default releases more than 1.6 times the paper's total. The measured factor is near 1.78 (deviation 0.01)."""
+    """The default releases more than 1.6 times as many grams as the paper.
+
+    The measured factor is near 1.78 (deviation 0.01).
+    """
     guided = vp.NGrams(max_length=6, max_phrases_per_user=10).release(clicks, vp.Budget(1, 1e-7))
     assert len(guided) > 1.6 * sum(PAPER)
     assert private_spurious_share(AllGrams.of(clicks, 6), guided, 6) < 0.01
@@ -55,7 +58,7 @@ def test_the_default_releases_more_msnbc_grams_than_published(clicks):
 def test_the_default_releases_over_three_times_as_many_reddit_grams_as_dpne(posts):
     """At the same epsilon and delta, the default releases over 3.5 times as many grams as `DPNE` with limit 100.
 
-    The measured factor is near 4.0. Among released grams of up to five words, less than one percent have no users.
+    The measured factor is near 4.0. Less than one percent of the released grams of up to five words have no users.
     """
     budget = vp.Budget(4, 1e-7)
     published = vp.papers.DPNE().release(posts, budget)
@@ -69,8 +72,8 @@ def test_the_default_releases_over_three_times_as_many_reddit_grams_as_dpne(post
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_length_weights_increase_the_number_of_phrases_of_a_length(data_dir):
-    """If only phrases of four words have a weight, about twice as many of them are released (1,315 instead of 672)."""
+def test_a_length_weight_increases_the_number_of_phrases_of_its_length(data_dir):
+    """A weight only for phrases of four words releases about twice as many of them (1,315 instead of 672)."""
     chat = read_engine(data_dir / "ubuntu_irc.parquet", user="user", text="text")
     released = [
         by_length(vp.NGrams(4, length_weights=values).release(chat, vp.Budget(4, 1e-7)), 4)[-1]

@@ -1,8 +1,8 @@
 """Tests of the number of spurious grams of each length if nearly all candidates have no users.
 
-The cutpoint of a band is chosen after the votes, so more empty candidates reach it than a fixed cutpoint. For n
-empty candidates, let W be the maximum over all cutpoints i of the number of candidates above cutpoint i minus (1 + a) n
-p_i. For each length and its part of the second-chance pass, the excess of m bands is below `sum_bound`, except with
+The cutpoint of a band is chosen after the votes, so more empty candidates reach this cutpoint than a fixed one. For n
+empty candidates, let W be the maximum, over all cutpoints i, of the number of candidates above cutpoint i minus (1 + a)
+n p_i. For each length and its part of the second-chance pass, the excess of m bands is below `sum_bound`, except with
 probability `FALSE_ALARM` (docs/privacy/ngrams.md, "Spurious grams"). For the whole file, the probability of a false
 alarm is below 1e-8. Charges vary with the votes, so their sum over all runs may be lower than n p_i by a tenth. For
 small votes, `test_cutpoints.py` shows exactly that the mean of charges is never too low.
@@ -40,8 +40,7 @@ def mostly_empty():
 def numbers_by_length(corpus, monkeypatch, mechanism=vp.NGrams):
     """Return arrays of numbers for all lengths from 2.
 
-    The arrays contain the number of spurious grams and its estimate, summed over all runs, and the maximum number of
-    bands.
+    The arrays contain the total number of spurious grams in all runs, its estimate, and the maximum number of bands.
     """
     plan, found = mechanism(**PLAN).plan(vp.Budget(8, 1e-4)), np.zeros((2, LONGEST - 1))
     real, pieces, bands = DeferredList.lengths_of, [], np.zeros(LONGEST - 1, int)
@@ -84,7 +83,7 @@ def too_many(found, estimated, bands):
 
 @pytest.mark.parametrize("mechanism", [vp.NGrams, vp.papers.DPNE])
 def test_no_length_has_more_spurious_grams_than_reported(mechanism, mostly_empty, monkeypatch):
-    """The default, with screening votes and the second-chance pass, satisfies the bound, and so does `DPNE`."""
+    """The default (with screening votes and the second-chance pass) and `DPNE` satisfy the bound."""
     found, estimated, bands = numbers_by_length(mostly_empty, monkeypatch, mechanism)
     print(mechanism, found / RUNS, estimated / RUNS, bands)
     assert not too_many(found, estimated, bands).any()
@@ -93,7 +92,7 @@ def test_no_length_has_more_spurious_grams_than_reported(mechanism, mostly_empty
 
 @pytest.mark.parametrize("fault", ["too many go on", "a third of those below"])
 def test_more_spurious_grams_are_detected(fault, mostly_empty, monkeypatch):
-    """In the two faults, too many empty candidates reach the lowest cutpoint, or too few of those below are counted."""
+    """One fault raises too many empty candidates above the lowest cutpoint, and the other counts too few below it."""
     if fault == "too many go on":
         monkeypatch.setattr(selecting, "FixedRule", lambda chance: FixedRule(min(1, 3 * chance)))
     if fault == "a third of those below":
@@ -114,7 +113,7 @@ def test_a_higher_eta_is_detected_if_thresholds_are_published(mostly_empty, monk
 
 @pytest.mark.parametrize("empty", [30, 1000])
 def test_the_excess_is_bounded_for_the_worst_cutpoint(empty):
-    """If empty candidates were known, the worst choice would have a mean excess of at most 1 / (2 a) in 4,000 draws.
+    """For the worst choice of cutpoints, the mean excess over (1 + a) n p_i is below 1 / (2 a) in 4,000 draws.
 
     The sum of the excess is below `sum_bound`, except with probability 1e-9.
     """
@@ -126,5 +125,5 @@ def test_the_excess_is_bounded_for_the_worst_cutpoint(empty):
         worst = np.maximum(0.0, (above - (1 + slack) * empty * chances).max(axis=1))
         assert worst.sum() < sum_bound(theta, draws)
         assert worst.mean() < 1 / (2 * slack)
-    # With a = 0, there is no such bound, because the excess of the worst choice is of the order of sqrt(n).
+    # With a = 0, no such bound exists, because the excess of the worst choice is of the order of sqrt(n).
     assert (above - empty * chances).max(axis=1).mean() > 0.25 * np.sqrt(empty)

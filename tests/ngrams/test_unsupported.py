@@ -1,6 +1,6 @@
-"""Tests of candidates that reach a threshold only by noise.
+"""Tests of candidates without users that reach a threshold only because of noise.
 
-Their distributions are exact, and doubles agree with computations to eighty digits.
+Hits have the exact distribution, and computations in doubles agree with computations to eighty digits.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ def are_binomial(hits, trials, chance):
 
 @pytest.mark.parametrize(("count", "chance"), [(50, 0.3), (3, 0.5), (1, 0.01), (400, 0.002)])
 def test_every_candidate_is_hit_independently_with_the_same_probability(count, chance):
-    """The test counts hits of single numbers and of pairs of consecutive numbers over 4,000 secrets."""
+    """The test counts hits on single candidates and on pairs of consecutive candidates over 4,000 secrets."""
     runs = 4000
     hits = np.zeros((runs, count), np.int64)
     for run in range(runs):
@@ -45,7 +45,7 @@ def test_every_candidate_is_hit_independently_with_the_same_probability(count, c
 
 
 def test_doubles_and_exact_computations_give_the_same_hits():
-    """If every gap between hits is computed exactly, the hits do not change, for small and for large gaps."""
+    """If every gap between hits is computed exactly, the hits do not change, whether gaps are small or large."""
     for count, chance in [(10**5, 1e-3), (10**12, 3e-10), (1000, 0.9), (2**46, 1e-13)]:
         quick, exact = (
             hits_below(count, precise.number(chance), Secret.from_seed(3), "test", band=band).tolist()
@@ -76,7 +76,7 @@ def test_supported_candidates_get_separate_noise():
 
 
 def test_too_many_candidates_are_rejected(monkeypatch):
-    """The numbers of candidates must not overflow, so the error recommends a lower limit."""
+    """The numbers that identify candidates must not overflow, so the error recommends a lower limit."""
     monkeypatch.setattr(simulating, "_MOST_CANDIDATES", 80)
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     with pytest.raises(BudgetError, match="lower limit"):

@@ -48,7 +48,7 @@ def levels_of(vote, weights, runs):
 
 
 def off(found, vote, weights):
-    """Return whether too many or too few candidates reach a cutpoint (false alarm below `FALSE_ALARM` per test)."""
+    """Return whether too many or too few candidates reach a cutpoint (false alarm below `FALSE_ALARM` per call)."""
     tests = len(vote.rules) * np.unique(weights).size
     for weight in np.unique(weights):
         own = found[:, weights == weight]
@@ -60,7 +60,7 @@ def off(found, vote, weights):
     return False
 
 
-def test_levels_have_the_distribution_of_the_weight():
+def test_levels_have_the_exact_distribution():
     """Candidates with and without users reach each cutpoint with the exact probability (false alarm 1e-10)."""
     vote = ThresholdVote.of(pairs_of(12), RULE, CUTPOINTS)
     weights = np.tile([0, 0, 0, 2 * UNIT, 5 * UNIT, 9 * UNIT], 24)
@@ -94,7 +94,7 @@ def test_a_level_is_the_number_of_thresholds_reached(weights, seed):
     assert all((later <= earlier).all() for earlier, later in pairwise(alone))
 
 
-def test_the_rule_of_the_plan_is_one_of_the_cutpoints():
+def test_the_planned_rule_is_one_of_the_cutpoints():
     """Length 1 and votes with published thresholds release grams by the rule of the plan, so it must be a cutpoint."""
     vote = ThresholdVote.of(None, RULE, cutpoints_above(1.5, 6.5))
     assert vote.rules[0] == RULE
@@ -140,7 +140,7 @@ def naive_estimate(cells, sigma):
 def test_estimates_shrink_to_the_mean_of_their_level():
     """The estimates equal those of the reference implementation.
 
-    Measurements that are only noise shrink to their mean.
+    Measurements that contain only noise shrink to their mean.
     """
     rng = np.random.default_rng(3)
     levels = np.repeat([1, 2], ALIKE)

@@ -18,7 +18,7 @@ def gaussian_delta(epsilon, mu):
 
 
 def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=0.0):
-    """Return the larger delta of both directions for two neighbours with released noisy values, to eighty digits."""
+    """Return the larger of the deltas in both directions for neighbours with noisy values, to eighty digits."""
     mp = precise.context
     none = mp.mpf(1)
     for weight in novel_weights:

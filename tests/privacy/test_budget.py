@@ -47,7 +47,7 @@ def test_a_guarantee_can_be_converted_to_a_dict_and_back():
 
 
 def test_budget_and_guarantee_import_no_large_library():
-    """The modules of `Budget` and `Guarantee` import no numpy, scipy, mpmath or cryptography."""
+    """The modules of `Budget` and `Guarantee` do not import numpy, scipy, mpmath or cryptography."""
     program = (
         "import sys; from voxpop.privacy.budget import Budget; from voxpop.privacy.guarantee import Guarantee\n"
         "assert not {'numpy', 'scipy', 'mpmath', 'cryptography'} & set(sys.modules), 'heavy import'\n"

@@ -1,4 +1,4 @@
-"""Tests of calibration, which gives known values, spends the whole budget and never more, and raises clear errors."""
+"""Tests that calibration gives known values, spends the whole budget but never more, and raises clear errors."""
 
 import math
 from dataclasses import replace
@@ -98,7 +98,7 @@ def test_nearly_the_whole_budget_is_spent(shape, noise):
 
 @pytest.mark.parametrize("shape", ["fixed", "even", "symmetric"])
 def test_joint_accounting_needs_less_noise_and_a_lower_threshold(shape):
-    """Published accounting needs more noise and a higher threshold."""
+    """The comparison is with published accounting at the same budget."""
     old, new = calibrate(PAPER, novelty(shape), accounting="published"), calibrate(PAPER, novelty(shape))
     assert new.scale < old.scale
     assert new.threshold < old.threshold
@@ -124,8 +124,8 @@ def test_the_laplace_scale_is_sensitivity_over_epsilon():
         assert found.scale >= 1 / 3
 
 
-def test_mu_of_other_releases_increases_delta():
-    """Releases of known items add their mu. Laplace noise has no mu, so `mu_rest` raises an error."""
+def test_the_mu_of_other_releases_increases_delta():
+    """The mu of releases of known items is added. Laplace noise has no mu, so `mu_rest` raises an error."""
     case, scale = novelty(), calibrate(PAPER, novelty())
     alone = total_delta(scale, 3, case, noise="gaussian")
     assert total_delta(scale, 3, case, noise="gaussian", mu_rest=0.3) > alone * 2
@@ -174,7 +174,7 @@ def test_extreme_budgets_can_be_calibrated(budget):
     ("accounting", "sigma", "threshold"), [("published", 3.98371, 24.4381), ("joint", 3.89353, 23.5613)]
 )
 def test_the_first_of_nine_lengths_has_the_tabulated_noise_and_threshold(accounting, sigma, threshold):
-    """In this setting, DPNE has nine equal lengths at epsilon 4, delta 1e-7 and limit 100.
+    """In this setting, DPNE has nine lengths with equal noise, at epsilon 4, delta 1e-7 and limit 100.
 
     Each accounting has its own noise and threshold for the first length.
     """

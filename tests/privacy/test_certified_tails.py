@@ -43,7 +43,7 @@ DISTANCES = {"gaussian": 38.0, "laplace": 700.0}
     st.integers(20, 50),
 )
 def test_decisions_equal_decisions_computed_to_fifty_digits(noise, place, scale, bits):
-    """The draws are as close to the probability as 128 bits allow, or slightly further away."""
+    """The draws are as close to the probability as 128 bits allow, or slightly further from it."""
     distance = place * DISTANCES[noise]
     threshold_units, unit = 1 << 58, 2.0**-bits
     weight = min(max(threshold_units + round(distance * scale / unit), 0), 2**62 - 1)
@@ -58,7 +58,7 @@ def test_decisions_equal_decisions_computed_to_fifty_digits(noise, place, scale,
 
 
 def assert_doubles_are_within_their_band(rule, weight, chance):
-    """Check that the error of the smaller probability is at most an eighth of the trusted band."""
+    """Check that the relative error of the smaller probability is below an eighth of the trusted band."""
     released, missed = (float(side[0]) for side in rule.probability(np.array([weight])))
     smaller, exact = (released, chance) if released <= missed else (missed, 1 - chance)
     if exact > fifty.mpf("1e-300") and smaller < 0.5 and exact > fifty.mpf("1e-30"):
@@ -70,8 +70,8 @@ def assert_doubles_are_within_their_band(rule, weight, chance):
     st.floats(math.log(1e-25), math.log(0.1)).map(math.exp),
     st.integers(0, 60),
 )
-def test_optimal_selection_agrees_with_the_recursion_to_fifty_digits(epsilon, delta, count):
-    """The recursion gives the same decisions as the closed form."""
+def test_optimal_selection_agrees_with_a_recursion_to_fifty_digits(epsilon, delta, count):
+    """The closed form gives the same decisions as the recursion."""
     e, d, chance = fifty.exp(fifty.mpf(epsilon)), fifty.mpf(delta), fifty.mpf(0)
     for _ in range(count):
         chance = min(e * chance + d, 1 - (1 - chance - d) / e, fifty.mpf(1))

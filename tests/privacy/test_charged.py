@@ -1,8 +1,7 @@
 """The noise, sensitivity and grid of every round are computed again from the round itself, and agree with the charge.
 
 Grids depend on cutoffs, cutoffs on noise, noise on sensitivity, and sensitivity on grids. If different functions
-compute two of these values, the values may be inconsistent. Therefore, these tests compare all four after a round is
-fixed.
+compute these values, the values can be inconsistent. Therefore, these tests compare all four after a round is fixed.
 """
 
 import math
@@ -86,7 +85,7 @@ def check_walk(plan, sizes):
 
 @pytest.mark.parametrize(("epsilon", "limit"), FINDINGS)
 def test_plans_that_were_charged_too_little_are_rejected_or_charged_correctly(epsilon, limit):
-    """In four counterexamples from a review, eight lengths ran with up to 3.9 times the mu^2 assigned to them."""
+    """In four counterexamples from a review, eight lengths spent up to 3.9 times their planned mu^2."""
     ngrams = vp.papers.DPNE(9, max_phrases_per_user=limit, weighting="policy-gaussian")
     try:
         plan = ngrams.plan(vp.Budget(epsilon, 1e-8))
@@ -99,7 +98,7 @@ def test_plans_that_were_charged_too_little_are_rejected_or_charged_correctly(ep
 
 
 def test_a_grid_that_is_replaced_after_charging_is_rejected(monkeypatch):
-    """The test restores an earlier fault, in which a round uses the grid for its noise and not for its charge."""
+    """The test restores an earlier fault, in which a round uses a new grid for its noise but not for its charge."""
     plan = vp.papers.DPNE(9, max_phrases_per_user=10**7, weighting="policy-gaussian").plan(vp.Budget(0.03, 1e-8))
     real = Voting.round
 
@@ -139,7 +138,7 @@ def test_no_length_exceeds_its_charge(epsilon, delta, limit, lengths, weighting,
 
 @pytest.mark.parametrize("lengths", [33, 64])
 def test_more_than_32_lengths_are_rejected(lengths):
-    """The search covers all allowed numbers of lengths, because larger numbers raise an error."""
+    """The tests cover all allowed numbers of lengths, because larger numbers raise an error."""
     with pytest.raises(InputError, match="32"):
         vp.NGrams(lengths)
 
@@ -148,7 +147,7 @@ def test_more_than_32_lengths_are_rejected(lengths):
 @settings(max_examples=at_length(40, 15), phases=UNSHRUNK)
 @given(EPSILONS, DELTAS, LIMITS)
 def test_no_adaptive_round_exceeds_its_charge(epsilon, delta, limit):
-    """Computed to eighty digits, the first round and the scored rounds are within the charge on their own grids."""
+    """Computed to eighty digits, the costs of the first and the scored rounds on their grids are within the charge."""
     try:
         plan = vp.Items(max_items_per_user=limit).plan(vp.Budget(epsilon, delta))
     except BudgetError:
@@ -171,7 +170,7 @@ def test_no_adaptive_round_exceeds_its_charge(epsilon, delta, limit):
 @pytest.mark.parametrize("limit", [1, 100, 10**7])
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 50.0])
 def test_no_count_exceeds_its_charge(limit, epsilon):
-    """Computed exactly, the shares of one user on the grid of counts are within the sensitivity that is charged."""
+    """Computed exactly, the shares of one user on the grid of counts are within the charged sensitivity."""
     from voxpop.privacy.weightings.holders import UNIT, share_table
 
     words = SimpleNamespace(grams={"length": pa.array([1] * 300)})

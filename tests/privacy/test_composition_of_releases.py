@@ -35,8 +35,8 @@ def by_dp_accounting(epsilon, guarantees):
 
 
 @given(st.floats(0.1, 5), st.lists(st.tuples(st.floats(0, 0.3), st.floats(0.05, 1)), min_size=1, max_size=4))
-def test_releases_with_a_spend_compose_by_the_formula(epsilon, pairs):
-    """Releases of novel items are independent events, and squares of mu add up."""
+def test_releases_with_a_spend_compose_according_to_the_formula(epsilon, pairs):
+    """Novel items are released independently of each other, and the squares of mu add up."""
     hits = [novel / (2 * ndtr(-mu / 2)) for novel, mu in pairs]
     hit, mu = -math.expm1(sum(math.log1p(-min(each, 1 - 1e-16)) for each in hits)), math.hypot(*(mu for _, mu in pairs))
     expected = min(1.0, hit + (1 - hit) * gaussian_delta(epsilon, mu))
@@ -45,15 +45,15 @@ def test_releases_with_a_spend_compose_by_the_formula(epsilon, pairs):
 
 
 @given(st.floats(0.01, 3), st.floats(0.1, 3))
-def test_one_pure_release_is_randomised_response(epsilon, own):
-    """At any epsilon, randomised response is the worst of all pure releases with a given epsilon."""
+def test_a_pure_release_costs_as_much_as_randomised_response(epsilon, own):
+    """Among all pure releases with the same epsilon, randomised response is the worst case at any total epsilon."""
     expected = max(0.0, (math.exp(own) - math.exp(epsilon)) / (1 + math.exp(own)))
     assert composed_delta(epsilon, [Guarantee(own, 0.0)]) == pytest.approx(expected, rel=1e-8, abs=1e-11)
 
 
 @settings(max_examples=10)
 @given(st.lists(st.floats(0.1, 1), min_size=2, max_size=6), st.floats(0.1, 2))
-def test_pure_releases_agree_with_randomised_responses_of_dp_accounting(epsilons, at):
+def test_pure_releases_agree_with_randomised_response_in_dp_accounting(epsilons, at):
     """In dp-accounting, neighbours of randomised response differ by a replaced user, but the worst pair is the same."""
     from dp_accounting.pld import privacy_loss_distribution as losses
 
@@ -123,7 +123,7 @@ def test_the_composed_epsilon_has_six_digits(planned, others):
 
 
 def test_the_cost_of_gaussian_releases_grows_with_the_root_of_their_number():
-    """For example, a hundred counts with epsilon 0.1 have a total epsilon of less than 2, and not 10."""
+    """For example, a hundred counts with epsilon 0.1 have a total epsilon of less than 2 instead of 10."""
     once = (
         CountsMechanism(4)
         .plan(vp.Budget(0.1, 1e-9), vp.Release.from_items(_words(), _Plan(), Guarantee(1, 1e-9)))
@@ -133,7 +133,7 @@ def test_the_cost_of_gaussian_releases_grows_with_the_root_of_their_number():
 
 
 def test_the_sum_of_many_different_epsilons_is_an_upper_bound():
-    """Losses are rounded up to a grid, so more releases never cost less."""
+    """More releases never cost less, although losses are rounded to a grid."""
     epsilons = [0.01 * math.sqrt(1 + number) for number in range(60)]
     deltas = [composed_delta(1.0, [Guarantee(each, 0.0) for each in epsilons[:count]]) for count in (10, 20, 40, 60)]
     assert deltas == sorted(deltas)
@@ -141,7 +141,7 @@ def test_the_sum_of_many_different_epsilons_is_an_upper_bound():
 
 
 def test_a_total_that_includes_a_seeded_release_is_not_private():
-    """The event of a seeded release is non-private, too."""
+    """The dp-accounting event of a seeded release is non-private, too."""
     seeded = Guarantee(1, 1e-9, private=False)
     assert not compose([Guarantee(1, 1e-9), seeded]).private
     assert type(seeded.to_dp_event()).__name__ == "NonPrivateDpEvent"
@@ -222,7 +222,7 @@ def _words():
     "mechanism", [vp.Items(max_items_per_user=10), vp.NGrams(max_length=3, max_phrases_per_user=10)]
 )
 def test_a_count_after_adaptive_rounds_adds_one_gaussian(mechanism):
-    """Delta has the same formula as for a single release, with the root of the sum of all squares as mu.
+    """Delta follows the same formula as for a single release, with the root of the sum of all squares as mu.
 
     Epsilon is below the sum of both epsilons.
     """

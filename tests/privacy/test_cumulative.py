@@ -37,7 +37,7 @@ LONG = CumulativeScore(
 
 
 def even(rounds, pool):
-    """Return caps with which each of the n items of a user gets at most an even share."""
+    """Return caps that limit each of the n items of a user to an even share."""
     share = [(int(ONE_CAP / n**0.5),) * len(rounds.mus) for n in range(1, pool + 1)]
     return Caps(tuple(range(1, pool + 1)), tuple(share), (1.0,) * pool)
 
@@ -53,7 +53,8 @@ def simulated(rounds, caps, novel, runs, seed, *, growing=False, greedy=False, l
         seed: The seed of the simulation.
         growing: Whether caps increase as items are dropped, which is a fault.
         greedy: Whether the items with the highest scores get the largest possible weight.
-        limit: The number of undecided items that a user draws. Users then give weight with the probability in the caps.
+        limit: The number of undecided items that a user draws from the pool, or None without draws. With draws, users
+            give weight with the probabilities of the caps.
         shared: The number of other items that remain undecided and compete for the draws.
         choose: A function from scores to the order in which novel items are drawn, or None for a random order.
     """
@@ -140,7 +141,7 @@ def test_increasing_caps_are_rejected(caps):
 
 
 def test_finer_grids_give_lower_bounds():
-    """A grid with a step of 1 / 40 is within two percent of the finest grid."""
+    """The bound for a grid with a step of 1 / 40 is within two percent of that for the finest grid."""
     caps = even(ROUNDS, 20)
     bounds = [novel_release(ROUNDS, caps, fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]
     assert bounds == sorted(bounds, reverse=True)
@@ -156,8 +157,8 @@ def test_the_default_step_costs_two_to_four_percent(epsilon, limit):
 
 
 @pytest.mark.parametrize("chance", [1.0, 0.3])
-def test_the_bound_is_above_a_grid_that_always_rounds_up(chance):
-    """A second program, which rounds scores up at each step and does not interpolate, converges from above."""
+def test_a_grid_that_always_rounds_up_converges_to_the_bound(chance):
+    """A second implementation rounds scores up at each step, does not interpolate, and converges from above."""
     weights = (0.9, 0.5, 0.3)
     bound = float(lone_releases(ROUNDS, np.array([weights]), np.array([chance]))[0])
     rough = [rounded_up(ROUNDS, weights, chance, step) for step in (1 / 50, 1 / 100, 1 / 200)]
@@ -188,7 +189,7 @@ def rounded_up(rounds, weights, chance, fineness):
 
 @pytest.mark.parametrize("apart", [1e-6, 0.01, 0.015, 0.04])
 def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
-    """The first three drop thresholds are in the same cell as their thresholds, so the second round adds nothing."""
+    """The first three drop thresholds are in the same cell as the thresholds, so the second round has no effect."""
     last = 3.02
     near = CumulativeScore(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), drop_thresholds=(last - apart,))
     first = max(t * float(ndtr(0.8 / t**0.5 - last)) for t in range(1, 21))
@@ -253,7 +254,7 @@ def test_undecided_items_always_have_a_positive_state(score):
 @pytest.mark.parametrize("drop", [-1.0, 0.0, 0.4])
 @pytest.mark.parametrize("threshold", [0.5, 1.5, 3.0])
 def test_any_step_bounds_two_rounds(threshold, drop, fineness):
-    """Low thresholds and coarse grids are the hardest cases, because interpolation is least accurate there."""
+    """Low thresholds and coarse grids are the hardest cases, because interpolation is least accurate for them."""
 
     def later(score):
         return norm.pdf(score - 0.5) * norm.sf(threshold * 2**0.5 - score - 0.5)

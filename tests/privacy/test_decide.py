@@ -1,4 +1,4 @@
-"""Tests of biased coins, which are exact to 2^-128 in both tails. Decisions in doubles equal the exact decisions."""
+"""Tests of biased coins, which are exact to 2^-128 in both tails. Fast and exact decisions agree."""
 
 import math
 import time
@@ -28,7 +28,7 @@ def threshold_rule(noise, scale=1.3, threshold=6.4):
 
 def assert_boundary(rule, weight):
     """Check that exactly the 128-bit numbers below the probability release the item."""
-    # This is the number of draws that release the item.
+    # All draws below `limit` release the item.
     limit = int(precise.context.ceil(rule.exact(weight) * precise.number(1 << 128)))
     below = [value for value in (0, limit - 2, limit - 1) if 0 <= value < limit]
     above = [value for value in (limit, limit + 1, 2**128 - 1) if limit <= value < 2**128]

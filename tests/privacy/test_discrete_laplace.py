@@ -12,7 +12,7 @@ from mpmath import MPContext
 from voxpop.privacy.sampling import LARGEST_DRAW, Tail, invert, laplace_noise, laplace_tail
 from voxpop.privacy.secret import Secret
 
-SIGMAS = 7.0  # The absolute value of a normal deviate exceeds this with probability 2.6e-12.
+SIGMAS = 7.0  # A normal deviate exceeds this in absolute value with probability 2.6e-12.
 context = MPContext()
 context.prec = 2000
 
@@ -36,7 +36,7 @@ def rates():
 @settings(max_examples=60)
 @given(rates(), st.floats(0.0, 80.0))
 def test_values_change_at_the_same_point_as_the_exact_tail(rate, depth):
-    """From the middle to tails of 2^-115, a change of the draw by 2^-128 changes the value.
+    """A draw that is off by 2^-128 gives another value, from the middle of the distribution to tails of 2^-115.
 
     At the boundary, the next 128 bits determine the value.
     """
@@ -105,6 +105,6 @@ def test_noise_depends_only_on_purpose_and_pair():
 
 
 def test_very_large_values_are_clipped():
-    """Values are clipped at 2^62, which is above every possible count."""
+    """Values are clipped to 2^62, which is above every possible count."""
     slow = Tail(2.0**-62, 0.0, lambda context: (context.mpf(2) ** -62, context.mpf(0)))
     assert invert(slow, words(2**120, 1), lambda row, turn: 0).tolist() == [LARGEST_DRAW, LARGEST_DRAW]

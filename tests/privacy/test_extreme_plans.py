@@ -106,7 +106,7 @@ def check_union(plan, counts):
 
 
 def check_joint(one, epsilon, delta, counts, rest):
-    """Check one round and the budget of later rounds, without novel items and with several numbers of novel items."""
+    """Check one round and the budget of later rounds, without novel items and for several numbers of novel items."""
     most, sigma = sensitivity_of(one), mp.mpf(one.scale)
     assert gaussian_delta(mp.mpf(epsilon), mp.sqrt(most**2 / sigma**2 + mp.mpf(rest))) <= delta
     for items, weight in novel_cases(one, counts):
@@ -116,7 +116,7 @@ def check_joint(one, epsilon, delta, counts, rest):
 
 
 def check_selection(epsilon, delta, plan):
-    """Check that neighbouring counts are close in all four directions, from no users to all users."""
+    """Check that neighbouring counts have close release probabilities, from no users to certain release."""
     rule = plan.last.rule(plan.budget)
     count, before, factor = 0, mp.mpf(0), mp.exp(mp.mpf(epsilon))
     # At a small epsilon, there are thousands of counts, so only the first three hundred are checked.
@@ -216,7 +216,7 @@ def survival_of(ballot, wanted):
     st.sampled_from([1, 3]),
 )
 def test_plans_of_heavy_hitters_satisfy_their_guarantee(epsilon, delta, rounds):
-    """A single prefix that changes in every round does not exceed the delta of the plan, for any number of users.
+    """For any number of users, a prefix that differs by one user in every round is within the delta of the plan.
 
     The computed delta is exact for one round, and a lower bound for several rounds.
     """
@@ -251,8 +251,8 @@ def test_plans_of_sequences_satisfy_their_guarantee(epsilon, longest, gram):
     lengths, variety = part_of_lengths(Fraction(epsilon)), part_of_variety(Fraction(epsilon), 0)
     assert 0 < lengths < 1
     assert 0 < variety < 1
-    # Two statistics of users precede the root. The root spends a part of the remaining epsilon, or all of it if it has
-    # no children.
+    # Two user statistics precede the root. The root spends a part of the remaining epsilon, or all of it if it has no
+    # children.
     rest = (1 - lengths) * (1 - variety)
     root = rest * (Fraction(1, 20) if gram > 1 else 1)
     assert contexts.scale == float(longest / (Fraction(epsilon) * root))
@@ -271,7 +271,7 @@ def test_a_delta_below_the_limit_of_128_bits_is_rejected(epsilon, delta):
 
 @pytest.mark.slow
 def test_a_cutoff_that_does_not_fit_its_grid_is_rejected():
-    """With many items per user, the grid is coarse. Rounding then requires more noise, and the cutoff grows with it."""
+    """With many items per user, the grid is coarse. Rounding then requires more noise and a larger cutoff."""
     with pytest.raises(BudgetError, match="cutoff"):
         vp.papers.SetUnion(10**6, "policy-gaussian", 1000.0, "joint").plan(vp.Budget(1e-3, 1.2265865115027022e-12))
 

@@ -1,4 +1,4 @@
-"""Tests of faults that a gate or certificate must detect, so that no release has less noise than its certificate."""
+"""Tests of faults that the gate or the certificate check must detect, so that noise is never below the certificate."""
 
 import json
 import sys
@@ -67,7 +67,7 @@ def cheap_passes(step):
 
 
 def generous(step):
-    """Make the mu^2 of the charge larger than the part of the cap that users pay."""
+    """Make the mu^2 of the charge larger than the part of the cap that users pay for."""
     if step.charge is None:
         return step
     charge = replace(step.charge, square=4 * step.charge.square, sigma=step.charge.sigma / 2)
@@ -183,7 +183,7 @@ def test_a_certificate_with_less_noise_is_rejected():
 
 @pytest.mark.parametrize("change", [{"unknown": 1}, {"version": 2}, {"proof": "counts"}, {"claim": None}])
 def test_a_certificate_of_another_format_is_rejected(change):
-    """Unknown fields, other versions and other proofs are not accepted as certificates."""
+    """Unknown fields, other versions and other proofs are rejected."""
     numbers = vp.papers.OptimalSelection().plan(BUDGET).certificate.to_dict()
     with pytest.raises(InternalError, match="schema"):
         Certificate.from_dict(numbers | change)
@@ -215,7 +215,7 @@ def test_chosen_rounds_that_exceed_their_caps_do_not_run(talk):
 
 
 def test_chosen_rounds_are_within_each_cap():
-    """The sum of squares and the probability of a novel item are compared with separate caps."""
+    """The sum of the squares of mu and the probability of a novel item are compared with separate caps."""
     plan = vp.Items().plan(BUDGET)
     slack, rounds = plan.certificate.proof.slack, plan.passes[0].entry(100).stated()
     square, novel = float(square_of(rounds)), novel_of(rounds)
@@ -227,7 +227,7 @@ def test_chosen_rounds_are_within_each_cap():
 
 
 def test_counts_run_only_after_their_limit_is_chosen(talk):
-    """No count runs before the choice, no choice precedes the noisy classes, and the limit must be in the menu."""
+    """Counts require a chosen limit, the choice requires noisy classes, and the limit must be in the menu."""
     release = vp.Items(max_items_per_user=100).release(talk, BUDGET, seed=1)
     plan = CountsMechanism().plan(BUDGET, release)
     gate = CountsGate(plan.certificate.to_json(), Secret.fresh())
@@ -278,7 +278,7 @@ def test_passes_run_once_and_in_order(talk):
 
 
 def test_a_night_runs_only_once(tmp_path):
-    """A second reading of a night would add its noise again. Nights beyond the plan are rejected."""
+    """A second reading of a night would add the same noise again. Nights beyond the plan are rejected."""
     plan = vp.Items().series(tmp_path / "series", BUDGET, nights=3, seed=1).plan
     gate, pools = NightsGate(plan.certificate.to_json(), Secret.from_seed(1)), NightlyPools.empty()
     gate.missed(pools, 1)
@@ -306,7 +306,7 @@ def test_functions_without_noise_cannot_read_weights(talk):
             opening()
 
 
-# A planner with a wrong bound, and a whole installation with a wrong bound.
+# Faults in the bound of the planner, and in the bound of the whole installation.
 
 
 def halved(monkeypatch, modules):
@@ -318,7 +318,7 @@ def halved(monkeypatch, modules):
 
 @pytest.mark.jit
 def test_a_planner_with_a_wrong_bound_cannot_make_a_plan(monkeypatch):
-    """The check of the certificate uses the formulas of the proof, and not those of the planner."""
+    """The check of the certificate uses the formulas of the proof instead of those of the planner."""
     menu._entry.cache_clear()
     halved(monkeypatch, [adaptive])
     with pytest.raises(InternalError, match="exceed"):
@@ -327,7 +327,7 @@ def test_a_planner_with_a_wrong_bound_cannot_make_a_plan(monkeypatch):
 
 @pytest.mark.jit
 def test_a_release_of_a_faulty_installation_is_not_verified(monkeypatch, tmp_path, talk):
-    """An installation without the planted fault rejects a release of an installation with the fault."""
+    """An installation without the planted fault rejects a release made by an installation with the fault."""
     menu._entry.cache_clear()
     with monkeypatch.context() as patch:
         real = cumulative.novel_release

@@ -78,7 +78,7 @@ def test_delta_agrees_with_the_privacy_loss_distribution(epsilon, scale):
 
 
 def test_sigma_equals_known_values():
-    """The known value is for epsilon 3 and delta e^-10 / 2, which the papers use."""
+    """The known value is for epsilon 3 and delta e^-10 / 2, as in the papers."""
     assert sigma(3, math.exp(-10) / 2) == pytest.approx(1.33279, abs=5e-6)
 
 
@@ -86,7 +86,7 @@ def test_sigma_equals_known_values():
     ("epsilon", "delta_target", "sensitivity"),
     [(0, 1e-5, 1), (float("nan"), 1e-5, 1), (1, 0, 1), (1, 1, 1), (1, 1e-301, 1), (1, 1e-5, 0), (1e9, 1e-5, 1)],
 )
-def test_sigma_rejects_parameters_out_of_range(epsilon, delta_target, sensitivity):
-    """Parameters out of range raise a `BudgetError` and do not return NaN."""
+def test_parameters_of_sigma_out_of_range_are_rejected(epsilon, delta_target, sensitivity):
+    """Parameters out of range raise a `BudgetError` instead of returning NaN."""
     with pytest.raises(BudgetError):
         sigma(epsilon, delta_target, sensitivity)

@@ -84,20 +84,20 @@ def test_a_user_without_candidates_pays_nothing_and_adds_no_weight():
 
 
 def test_users_who_pay_less_than_the_rounding_error_add_no_weight():
-    """Such a small payment does not cover the rounding of the weights of later users."""
+    """Such a small payment does not cover the rounding errors in the weights of later users."""
     charge = IndividualFilter(1.0).charge(WHOLE, 1.1)
     assert charge.bounds(np.array([WHOLE // 200])).tolist() == [0]
 
 
 @pytest.mark.parametrize(("cost", "rates"), [(0, None), (WHOLE + 1, None), (1, (BOUND_STEPS + 1,)), (1, (-1,))])
-def test_charges_above_the_budget_are_rejected(cost, rates):
+def test_charges_and_rates_out_of_range_are_rejected(cost, rates):
     """A charge of zero, a charge above the whole budget, and rates outside of [0, 1] raise an error."""
     with pytest.raises(InternalError, match="charged"):
         IndividualFilter(1.0).charge(cost, 1.0, rates)
 
 
 def test_rates_require_runs():
-    """With rates, the payment depends on the runs, so missing runs raise an error."""
+    """With rates, a payment depends on the longest run of the user, so missing runs raise an error."""
     charge = IndividualFilter(1.0).charge(1, 1.0, (0, 1))
     assert charge.by_runs
     with pytest.raises(InternalError, match="runs"):

@@ -26,7 +26,8 @@ def one_case(items, weight, shared):
     return Cases(np.array([float(items)]), np.array([weight]), np.array([shared]))
 
 
-# The columns are epsilon, delta, limit, sigma, threshold, and the ratio of the delta without a lower bound of weights.
+# The columns are epsilon, delta, limit, sigma, threshold, and the factor by which delta is larger without a lower bound
+# on novel weights.
 TABLE = [
     (3, TARGET, 100, 1.28240, 6.39736, 1.67),
     (3, TARGET, 300, 1.28242, 6.62599, 1.79),
@@ -37,7 +38,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("epsilon", "target", "limit", "sigma", "threshold", "unfloored"), TABLE)
 def test_the_tabulated_noise_and_threshold_spend_the_target_delta(epsilon, target, limit, sigma, threshold, unfloored):
-    """Without a lower bound of novel weights, the tabulated sigma and threshold would exceed the target."""
+    """Without a lower bound on novel weights, delta would exceed the target."""
     assert joint_delta(symmetric(limit), epsilon, sigma, threshold, 1.0) == pytest.approx(target, rel=2e-4)
     light = joint_delta(symmetric(limit, 1e-9), epsilon, sigma, threshold, 1.0)
     assert light / target == pytest.approx(unfloored, abs=0.03)
@@ -111,7 +112,7 @@ def test_unequal_novel_weights_are_worse():
 def test_grouped_numbers_of_items_are_bounded(limit):
     """At large limits, numbers of novel items are grouped.
 
-    The bound covers each of them and is within 3 % of the largest.
+    The bound covers every number and is within 3 % of the largest delta.
     """
     sigma, threshold = 1.3, 6.0  # The threshold is so low that novel items determine delta.
     items = np.unique(np.geomspace(1, limit, 4000).astype(np.int64)).astype(float)
@@ -123,7 +124,7 @@ def test_grouped_numbers_of_items_are_bounded(limit):
         assert found.max() <= bound <= found.max() * 1.03
 
 
-def test_certified_cases_cover_the_cases_of_the_search():
+def test_the_certified_cases_cover_the_cases_of_the_search():
     """The search never finds a larger delta than the certified bound."""
     for shape in ("symmetric", "even", "fixed"):
         case = UniqueItems(limit=60, shape=shape, least=60**-0.5 * 0.99, norm=2)
@@ -133,8 +134,8 @@ def test_certified_cases_cover_the_cases_of_the_search():
 
 
 @pytest.mark.parametrize(("items", "weight", "held"), [(100, 0.1, 100), (60, 0.1, 100), (40, 0.12, 60), (1, 1.0, 1)])
-def test_pair_agrees_with_the_privacy_loss_distribution(items, weight, held):
-    """In dp-accounting, the composition of a hit and a Gaussian has the delta of the closed form to 1e-6."""
+def test_the_pair_agrees_with_the_privacy_loss_distribution(items, weight, held):
+    """The composition of a hit and a Gaussian in dp-accounting has the delta of the closed form to 1e-6."""
     sigma, threshold = 1.28240, 6.39736
     shared = (held - items) * weight**2
     # If -ln(1 - hit) is a multiple of the step of the grid of losses, the accountant is exact.
@@ -154,7 +155,7 @@ def test_the_worst_pair_of_a_calibrated_mechanism_costs_the_whole_budget():
     cases = certified_cases(case, 1.0)
     worst = int(deltas(cases, 3, scale.scale, scale.threshold).argmax())
     items, weight, shared = cases.items[worst], cases.weight[worst], cases.shared[worst]
-    assert shared < 0.05  # Nearly all items are novel, so the part for shared items changes only the last digits.
+    assert shared < 0.05  # Nearly all items are novel, so shared items change only the last digits.
     interval = -items * math.log1p(-math.erfc((scale.threshold - weight) / scale.scale / math.sqrt(2)) / 2)
     _, loss = oracle.hit_distribution(1, interval)
     loss = loss.compose(oracle.gaussian_distribution(max(math.sqrt(shared), 0.05) / scale.scale, interval))
@@ -162,15 +163,15 @@ def test_the_worst_pair_of_a_calibrated_mechanism_costs_the_whole_budget():
 
 
 @pytest.mark.parametrize(("epsilon", "hit", "mu"), [(3.0, 2e-5, 0.75), (0.3, 0.2, 0.4), (1.0, 0.01, 0.0)])
-def test_pair_agrees_with_numerical_integration(epsilon, hit, mu):
-    """The closed form equals the larger of both hockey-stick divergences, computed as sums over a grid."""
+def test_the_pair_agrees_with_numerical_integration(epsilon, hit, mu):
+    """The closed form equals the larger of the two hockey-stick divergences, computed as sums over a grid."""
     sums = oracle.integrated_delta(epsilon, hit, lambda x: -x * x / 2 - math.log(2 * math.pi) / 2, mu)
     case = one_case(1, 0.0, mu**2)
     found = deltas(case, epsilon, 1.0, -float(ndtri(hit)))
     assert found[0] == pytest.approx(max(sums), rel=1e-6)
 
 
-def test_total_includes_the_numerical_slack():
+def test_the_total_delta_includes_the_numerical_slack():
     """The reported delta is the bound plus the cost of 128-bit decisions."""
     scale = Scale(1.4, 60.0, 0.0)
     huge = 30.0

@@ -49,7 +49,7 @@ def talk():
 
 @pytest.fixture
 def seen(monkeypatch):
-    """Return the list of all noise that engines receive, in order, even if no weight remains."""
+    """Return a list of all noise that engines receive, in order, even if no weight remains."""
     found = []
 
     def note(noise):
@@ -74,7 +74,7 @@ def seen(monkeypatch):
 
 
 def kinds(seen, kind):
-    """Return the noise of one class."""
+    """Return the recorded noise objects of one class."""
     return [each for each in seen if type(each) is kind]
 
 
@@ -101,7 +101,7 @@ def assert_later(seen, rounds):
 
 
 def test_adaptive_rounds_run_with_the_planned_noise(talk, seen):
-    """The choice, the first round and all later rounds have the planned noise."""
+    """The choice of the limit, the first round and all later rounds have the planned noise."""
     certificate = vp.Items().release(talk, BUDGET, seed=1).plan.certificate
     (classes,) = kinds(seen, CellNoise)
     assert (classes.sigma, classes.unit, classes.cell) == (certificate.proof.choice.sigma, 1, 1)
@@ -141,7 +141,7 @@ def test_n_grams_run_with_the_planned_noise(talk, seen):
 
 
 def test_counts_and_rankings_run_with_the_planned_noise(talk, seen):
-    """The counts of users in classes, the counts of grams, and the ranks have the planned noise."""
+    """The numbers of users in classes, the counts of grams, and the rankings have the planned noise."""
     words = vp.Items(max_items_per_user=20).release(talk, BUDGET, seed=1)
     del seen[:]
     counts = words.count(talk, BUDGET, seed=1)
@@ -219,7 +219,7 @@ def test_nights_run_with_the_planned_noise(tmp_path, seen):
         assert (each.sigma, each.factor, each.unit, each.cell) == (sigma, factor, 1 << proof.bits, proof.cell)
 
 
-def test_votes_have_the_certified_distribution():
+def test_votes_of_heavy_hitters_follow_the_certificate():
     """A prefix needs theta votes, votes have the certified distribution, and the number of rounds is limited."""
     rules, laws = Rules(Ballot(0.4, 5, 0.2, 0.3), 2), []
     gate = votes_gate(rules, Secret.from_seed(1))
@@ -235,7 +235,7 @@ def test_votes_have_the_certified_distribution():
 
 
 def test_the_noise_of_a_tree_covers_the_number_of_counted_steps():
-    """The gate computes this number from released lengths by the rule of the certificate."""
+    """The gate computes the number of counted steps from released lengths by the rule of the certificate."""
     told = []
 
     class Walk:
@@ -299,7 +299,7 @@ def test_released_lengths_determine_the_length_of_sequences():
 
 @pytest.mark.parametrize("usual", [0, 10])
 def test_a_usual_length_out_of_range_is_rejected(usual):
-    """A usual length must be from 1 to the maximum length, and requires the other two numbers of the rule."""
+    """A usual length must be between 1 and the maximum length, and requires the other two numbers of the rule."""
     rule = Fraction(4, 5), Fraction(15)
     check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), 2, 9, 4, None, *rule, 9)))
     for given in ((*rule, usual), (None, None, 3)):
@@ -318,12 +318,12 @@ def test_an_incomplete_rule_for_steps_is_rejected(rule):
 
 
 def test_an_alphabet_without_a_source_is_rejected():
-    """The alphabet must be given, or found by a release that the certificate contains."""
+    """The alphabet must be given or found by a release that the certificate contains."""
     with pytest.raises(InternalError, match="does not apply"):
         check(Certificate(Claim(1.0, 0.0), PathsProof("contexts", Fraction(1), None, 9, 4, None)))
 
 
-def test_a_node_must_continue_the_path_of_its_parent():
+def test_a_node_that_does_not_continue_the_path_of_its_parent_is_rejected():
     """The share of a node depends on the path to its parent. Nodes of other levels and several roots are rejected."""
     gate = PathsGate(text_of(PathsProof("contexts", Fraction(1), 2, 3, 4, None)), Secret.from_seed(1))
 
@@ -362,7 +362,7 @@ def test_a_node_must_continue_the_path_of_its_parent():
 
 @pytest.mark.parametrize("before", [3, 4])
 def test_a_context_with_an_unknown_symbol_is_rejected(before):
-    """A number above that of the last symbol would denote a context of the next node."""
+    """A number above that of the last symbol would identify a context of the next node."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1))
     tenth, whole = Fraction(1, 10), Fraction(1)
     gate.level(np.array([-1], np.int32), np.array([-1], np.int32), [tenth])

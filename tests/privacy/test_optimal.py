@@ -40,7 +40,7 @@ def test_the_closed_form_equals_the_recursion(log_epsilon, log_delta):
 
 @given(st.floats(0.05, 5), st.floats(-12, -1))
 def test_small_probabilities_of_a_miss_are_accurate(epsilon, log_delta):
-    """For the largest counts that may be missed, the probability of a miss has a relative error of at most 1e-9."""
+    """For the largest counts that can be missed, the probability of a miss has a relative error of at most 1e-9."""
     delta = 10**log_delta
     counts = np.arange(2000)
     _, missed = selection_probability(epsilon, delta, counts)
@@ -52,9 +52,9 @@ def test_small_probabilities_of_a_miss_are_accurate(epsilon, log_delta):
 @settings(max_examples=25)
 @given(st.floats(0.05, 5), st.floats(-12, -1))
 def test_the_rule_is_private_and_tight(epsilon, log_delta):
-    """For c and c + 1 users, no event has an excess of P over e^epsilon Q above delta.
+    """For c and c + 1 users, P exceeds e^epsilon Q by at most delta for every event.
 
-    Some event has an excess of exactly delta, unless the item is always released.
+    For some event, the excess is exactly delta, unless the item is always released.
     """
     delta, mp = 10**log_delta, precise.context
     growth = mp.exp(mp.mpf(epsilon))
@@ -76,6 +76,6 @@ def test_values_equal_known_values():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)])
 def test_invalid_parameters_are_rejected(epsilon, delta):
-    """For example, no unknown item can be released without a positive delta."""
+    """For example, a delta of 0 is invalid, because unknown items require a positive delta."""
     with pytest.raises(BudgetError):
         selection_probability(epsilon, delta, np.arange(3))

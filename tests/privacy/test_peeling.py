@@ -36,7 +36,7 @@ def rankings(counts, picks, rate):
 
 
 def delta_between(counts, joined, picks, rate, epsilon):
-    """Return the larger exact delta of both directions."""
+    """Return the larger of the exact deltas in both directions."""
     one, other = rankings(counts, picks, rate), rankings(joined, picks, rate)
     forward = sum(max(0.0, other[order] - exp(epsilon) * one[order]) for order in one)
     backward = sum(max(0.0, one[order] - exp(epsilon) * other[order]) for order in one)
@@ -44,7 +44,7 @@ def delta_between(counts, joined, picks, rate, epsilon):
 
 
 def worst(picks, rate, epsilon, items=4, highest=12):
-    """Return the largest delta over neighbouring counts, with all differences that matter and random differences."""
+    """Return the largest delta over neighbouring counts, which include systematic and random cases."""
     rng = np.random.default_rng(picks)
     tops = [counts for counts in product((0, 1, 3, highest), repeat=items) if counts == tuple(sorted(counts))]
     tops += [tuple(rng.integers(0, highest, items)) for _ in range(60)]
@@ -89,8 +89,8 @@ def test_the_largest_rate_spends_the_budget(epsilon, picks):
 
 @given(epsilon=st.floats(0.01, 10), picks=st.integers(1, 5000), rate=st.floats(1e-4, 2), order=st.floats(1.001, 1e4))
 @settings(max_examples=300)
-def test_no_order_is_much_better_than_the_chosen_order(epsilon, picks, rate, order):
-    """For any order, the result exceeds the bound of that order by at most one millionth."""
+def test_no_renyi_order_is_much_better_than_the_chosen_order(epsilon, picks, rate, order):
+    """The result exceeds the bound at any Rényi order by at most one millionth."""
     given_order = (order - 1) * (picks * order * rate**2 / 8 - epsilon) + order * np.log1p(-1 / order) - log(order - 1)
     found = peeling_delta(epsilon, picks, rate)
     assert found <= exp(min(given_order, 0.0)) * (1 + 1e-6)

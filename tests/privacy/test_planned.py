@@ -1,4 +1,4 @@
-"""Planning checks the numbers of a plan against its budget only once, so a changed plan has no guarantee."""
+"""The numbers of a plan are checked against the budget only during planning, so a changed plan has no guarantee."""
 
 import copy
 import inspect
@@ -48,7 +48,7 @@ PLANS = {
 
 
 def changed(plan):
-    """Yield copies by `dataclasses.replace`, which are unchanged, have another budget, or have one number halved."""
+    """Yield copies made by `dataclasses.replace`. A copy is unchanged, has another budget, or has one number halved."""
     yield replace(plan)
     yield replace(plan, budget=vp.Budget(0.01, plan.budget.delta))
     for each in fields(plan):
@@ -119,7 +119,7 @@ def test_a_plan_has_a_row_for_every_pass_that_runs(name):
 
 
 def rate(text):
-    """Return a fraction of a certificate as a number."""
+    """Return a fraction in a certificate as a float."""
     return float(Fraction(text))
 
 
@@ -207,7 +207,7 @@ def found_in(value):
 
 
 def public_calls(plan):
-    """Read every public attribute of a plan, call every public method with all arguments, and yield the results."""
+    """Read all public attributes of a plan, call all public methods with various arguments, and yield the results."""
     for name in dir(plan):
         if name.startswith("_"):
             continue
@@ -247,7 +247,7 @@ def test_no_public_call_returns_a_plan_with_another_guarantee(name):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_release_records_only_declared_fields_in_its_plan(name):
-    """Recording the budget, the mechanism or a number that the guarantee depends on raises an error."""
+    """A release that records the budget, the mechanism or a number of the guarantee raises an error."""
     plan = PLANS[name]
     for each in fields(plan):
         if each.name in type(plan)._recorded:

@@ -25,9 +25,10 @@ def gaussian_rounds(epsilon, novel, mu):
     ("epsilon", "steps", "sigmas"), [(2.0, (1, 3), (4.0, 1.5)), (1.0, (20, 1, 5), (3.0, 5.0, 2.5)), (0.5, (2,), (3.0,))]
 )
 def test_gaussian_rounds_are_bounded_by_their_pair(epsilon, steps, sigmas):
-    """In dp-accounting, the composition of all hits and Gaussians costs at most the symmetric pair.
+    """The composition of all hits and Gaussians in dp-accounting costs at most as much as the symmetric pair.
 
-    The pair costs at most the probability of a hit more, because both neighbours of the pair can have hits.
+    The delta of the pair is larger by at most the probability of a hit, because both neighbours of the pair can have
+    hits.
     """
     interval, hits, whole = 1e-3, [], privacy_loss_distribution.identity(1e-3)
     for step, sigma in zip(steps, sigmas, strict=True):
@@ -50,7 +51,7 @@ def test_the_delta_of_gaussian_rounds_agrees_with_a_computation_to_eighty_digits
 
 @given(st.floats(0.1, 5), st.floats(1e-9, 0.5), st.floats(0.05, 2), st.floats(0, 1), st.floats(0, 1))
 def test_the_delta_of_gaussian_rounds_increases_with_both_arguments(epsilon, novel, mu, less_novel, less_mu):
-    """A smaller probability of a hit or a smaller mu never costs more, so the largest values give an upper bound."""
+    """Therefore, the largest probability of a hit and the largest mu give an upper bound."""
     smaller = gaussian_rounds(epsilon, novel * less_novel, mu * less_mu)
     assert smaller <= gaussian_rounds(epsilon, novel, mu) * (1 + 1e-10)
 
@@ -70,7 +71,7 @@ def test_a_laplace_pair_costs_only_its_hits(epsilon, share, hit):
 
 @given(st.floats(0.2, 2), st.floats(0.1, 3))
 def test_too_little_laplace_noise_costs_the_whole_budget(epsilon, scale):
-    """Noise that costs at most epsilon adds nothing to delta. With less noise, delta is 1."""
+    """If the noise costs at most epsilon, delta is the probability of a hit. With less noise, delta is 1."""
     assert laplace_round(epsilon, 0.25, scale, 1.0) == (
         0.25 if Fraction(1) / Fraction(scale) <= Fraction(epsilon) else 1
     )
@@ -83,8 +84,8 @@ def test_certain_hits_cost_the_whole_budget():
     assert laplace_round(1.0, 1.0, 1.0, 1.0) == 1
 
 
-def test_the_maximum_over_constant_shares_would_be_too_low():
-    """If all items are shared or all are novel, delta is lower, so rounds are charged for both at once."""
+def test_the_larger_delta_of_only_shared_or_only_novel_items_is_too_low():
+    """If all items are shared or all are novel, delta is lower, so rounds are charged for both cases together."""
     epsilon, mu, novel = 3.0, 0.75, 2e-5
     both = gaussian_rounds(epsilon, novel, mu)
     all_shared, all_novel = gaussian_rounds(epsilon, 0.0, mu), novel

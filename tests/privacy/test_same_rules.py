@@ -48,7 +48,7 @@ def rounds_of(plan):
     "mechanism", [*PLANNED, vp.papers.DPNE(3, max_phrases_per_user=20), vp.papers.DPNE(1, weighting="policy-gaussian")]
 )
 def test_releases_use_exactly_the_planned_thresholds(mechanism):
-    """Decisions have the threshold from which delta was computed, and the grid that was charged."""
+    """Decisions use the threshold from which delta was computed, and the grid that was charged."""
     plan = mechanism.plan(BUDGET)
     for one in rounds_of(plan):
         rule = one.rule(BUDGET)
@@ -59,7 +59,7 @@ def test_releases_use_exactly_the_planned_thresholds(mechanism):
 
 @pytest.mark.parametrize("union", UNIONS)
 def test_the_spend_of_a_union_covers_its_rounds(union):
-    """Ledgers and `compose` use the spend, so it must be at least the cost of the rounds that run."""
+    """Ledgers and `compose` use the spend, so the spend must be at least the cost of the rounds that run."""
     plan = union.plan(BUDGET)
     spend = plan.guarantee.spend
     assert Fraction(spend.mu) ** 2 >= mu_squared(plan.last)
@@ -85,7 +85,7 @@ def test_dpne_of_length_one_has_the_parameters_of_set_union(weighting):
     items = vp.papers.SetUnion(50, weighting).plan(BUDGET).last
     assert type(words.shares.weighting_rule) is type(items.shares.weighting_rule)
     assert words.shares.setting.bits == items.shares.setting.bits
-    # This tolerance is for the slack.
+    # The tolerance allows for the slack.
     assert words.scale == pytest.approx(items.scale, rel=1e-6)
     assert words.threshold == pytest.approx(items.threshold, rel=1e-6)
     assert words.cutoff == pytest.approx(items.cutoff, rel=1e-6) if words.cutoff else items.cutoff is None
@@ -96,8 +96,8 @@ RELEASES = [vp.Items(max_items_per_user=9), vp.NGrams(4, max_phrases_per_user=9)
 
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("mechanism", [*RELEASES, vp.papers.DPNE(4, max_phrases_per_user=9, pruning="single")])
-def test_no_pass_uses_the_noise_of_another(talk, mechanism, memory, monkeypatch):
-    """With the same noise in two passes, the difference of their weights would have no noise."""
+def test_no_two_passes_use_the_same_noise(talk, mechanism, memory, monkeypatch):
+    """If two passes used the same noise, the difference of their noisy weights would reveal the exact difference."""
     corpus = talk.within(
         read_engine(
             pl.DataFrame({"w": [1], "t": ["a"]}), user="w", text="t", options=vp.ReadOptions(memory="1GiB")
@@ -128,4 +128,4 @@ def test_a_repeated_pass_would_be_detected(talk, monkeypatch):
     real = running.score_step
     monkeypatch.setattr(running, "score_step", lambda *given: real(*given[:-1], "round 1/length 1"))
     with pytest.raises(AssertionError):
-        test_no_pass_uses_the_noise_of_another(talk, vp.Items(max_items_per_user=9), False, monkeypatch)
+        test_no_two_passes_use_the_same_noise(talk, vp.Items(max_items_per_user=9), False, monkeypatch)

@@ -45,6 +45,6 @@ def test_a_wrong_initial_bracket_is_corrected(root, low, width):
 
 
 @given(st.floats(0.1, 9.9))
-def test_the_search_for_the_lowest_value_ends_near_the_minimum(bottom):
-    """The error of the golden-section search is below 1e-6."""
+def test_the_golden_section_search_ends_near_the_minimum(bottom):
+    """The absolute error is below 1e-6."""
     assert abs(lowest(lambda x: abs(x - bottom), 0.0, 10.0, 40) - bottom) < 1e-6

@@ -1,4 +1,4 @@
-"""Draws from a secret are reproducible within a release and independent between purposes. The key is never shown."""
+"""Draws from a secret are reproducible in a release and independent between purposes. The key is never shown."""
 
 import copy
 import hashlib
@@ -18,8 +18,8 @@ words = st.integers(0, 2**64 - 1)
 
 
 @given(st.binary(min_size=32, max_size=32), st.text(max_size=20), words, words)
-def test_draws_are_aes_of_the_pair(key, purpose, first, second):
-    """A draw is the AES-256 encryption of the two little-endian numbers with the subkey of the purpose."""
+def test_draws_are_the_aes_encryption_of_the_pair(key, purpose, first, second):
+    """A draw is the AES-256 encryption of the two little-endian numbers under the subkey of the purpose."""
     subkey = hashlib.blake2b(purpose.encode(), key=key, digest_size=32, person=b"voxpop purpose").digest()
     block = first.to_bytes(8, "little") + second.to_bytes(8, "little")
     expected = Cipher(algorithms.AES(subkey), modes.ECB()).encryptor().update(block)
@@ -40,8 +40,8 @@ def test_a_draw_depends_only_on_its_pair():
     assert (secret.draws("order", first[3::7], second[3::7]) == whole[3::7]).all()
 
 
-def test_a_single_second_number_applies_to_all_pairs():
-    """An integer is equivalent to an array of that integer."""
+def test_an_integer_as_the_second_number_applies_to_all_pairs():
+    """An integer is equivalent to an array that repeats the integer."""
     secret, first = Secret.fresh(), np.arange(9, dtype=np.uint64)
     repeated = np.full(9, 2**64 - 1, dtype=np.uint64)
     assert (secret.draws("x", first, 2**64 - 1) == secret.draws("x", first, repeated)).all()
@@ -65,7 +65,7 @@ def test_different_requests_have_different_draws():
 
 
 def test_bits_are_balanced():
-    """Each of the 128 bits is 1 in about half of a million draws (false alarm below 1e-9)."""
+    """In a million draws, each of the 128 bits is 1 about half of the time (false alarm below 1e-9)."""
     size = 10**6
     drawn = Secret.fresh().draws("balance", np.arange(size, dtype=np.uint64), 0)
     tolerance = math.sqrt(size / 2 * math.log(2 * 128 / 1e-9))  # Hoeffding, 128 bits
@@ -115,10 +115,7 @@ def text_draws(secret, texts):
 
 
 def test_a_restricted_secret_draws_only_for_its_purposes():
-    """A restricted secret also works after pickling.
-
-    It does not reveal its key and cannot create further purposes.
-    """
+    """A restricted secret still works after pickling, does not reveal its key, and cannot draw for other purposes."""
     secret, one = Secret.fresh(), np.ones(1, np.uint64)
     restricted = pickle.loads(pickle.dumps(secret.restrict("a", "b", f"noise{TEXT}")))
     assert (restricted.draws("b", one, 5) == secret.draws("b", one, 5)).all()

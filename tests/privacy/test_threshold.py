@@ -34,7 +34,7 @@ def test_the_laplace_threshold_equals_the_published_formula():
 
 
 def test_the_laplace_threshold_may_be_below_the_weight():
-    """With a delta above one half, the threshold is below the weight, and the tail formula of the papers is wrong."""
+    """If delta is above one half, the threshold is below the weight, and the tail formula of the papers is wrong."""
     single = novelty(limit=1, norm=1)
     threshold = lowest_threshold(single, "laplace", 1.0, 0.9, 1.0)
     assert threshold == pytest.approx(1 + math.log(0.2), rel=1e-12)

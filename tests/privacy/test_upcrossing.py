@@ -1,4 +1,4 @@
-"""Tests of the bound on the probability that noise ever reaches a threshold, and of the readings of a night."""
+"""Tests of the bound on the probability that noise ever reaches a threshold, and of the noisy readings of a night."""
 
 import numpy as np
 from hypothesis import example, given, settings
@@ -27,7 +27,7 @@ def fine(spreads, thresholds):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40), st.floats(2.0, 7.0))
-@example(1178825972, 23, 2.0)  # Thresholds decrease here if steps are short.
+@example(1178825972, 23, 2.0)  # With short steps, thresholds decrease in this example.
 @example(3614318297, 37, 2.0)
 def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
     """The bound exceeds the quadrature by less than half a percent, even for decreasing thresholds."""
@@ -38,7 +38,7 @@ def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
 
 
 def test_the_bound_is_above_simulated_noise():
-    """The share of 200,000 paths is within six standard errors of 0.0004 (false alarm 1e-9)."""
+    """The share of 200,000 simulated paths is within six standard errors of 0.0004 (false alarm 1e-9)."""
     rng, spreads = np.random.default_rng(1), np.linspace(0.2, 1.0, 12)
     total = np.sqrt(np.cumsum(np.square(spreads)))
     thresholds = 2.5 * total

@@ -1,4 +1,4 @@
-"""The bound of the accountant is never below that of an exhaustive computation, and at most one per cent above it."""
+"""The bound of the accountant is never below an exhaustively computed delta, and at most one per cent above it."""
 
 import math
 from fractions import Fraction
@@ -27,7 +27,7 @@ ONE_VOTE = [(0.2, 2), (0.3, 3), (0.5, 2), (0.5, 4), (0.8, 3)]
 def rotated(ballots):
     """Return test parameters for every ballot with every epsilon.
 
-    By default, each ballot runs with one epsilon. Tests with the other epsilons are slow.
+    By default, tests run each ballot with one epsilon. The other epsilons are marked as slow.
     """
     return [
         pytest.param(ballot, epsilon, marks=[] if (place - number) % 3 == 0 else pytest.mark.slow)
@@ -73,7 +73,7 @@ def test_the_bound_for_several_votes_agrees_with_exhaustive_search(words, worst,
 @settings(max_examples=50, deadline=None)
 @given(st.floats(0.01, 0.99), st.integers(2, 60), st.floats(0.0, 0.9), st.floats(0.0, 0.9))
 def test_numbers_of_votes_have_exactly_the_accounted_probabilities(rate, theta, again, further):
-    """Tails are decreasing multiples of 2^-128, and the release uses exactly these numbers."""
+    """The tails are decreasing multiples of 2^-128, and the release uses exactly these numbers."""
     tails = Ballot(rate, theta, again, further).tails
     bars = Rules(Ballot(rate, theta, again, further), 1).bars
     assert [Fraction(bar, 1 << 128) for bar in bars] == [Fraction(tail) for tail in tails]
@@ -100,7 +100,7 @@ def test_survival_with_several_votes_agrees_with_fractions(rate, theta, again, f
     ("batch", "one", "many"), [(6269, 0.0395, 0.054), (11_941, 0.0825, 0.1115), (21_718, 0.1645, 0.2205)]
 )
 def test_the_parameters_of_the_paper_cost_less_than_published(batch, one, many):
-    """The paper states epsilon 1, 2 and 4 for theta 12 and 10 rounds, but these parameters cost far less."""
+    """The paper claims epsilon 1, 2 and 4 for theta 12 and 10 rounds, but these parameters cost far less."""
     rate = batch / USERS
     for epsilon, words in ((one, "one"), (many, "many")):
         assert trie_delta(epsilon, Ballot(rate, 12), 10, words) <= DELTA
@@ -121,7 +121,7 @@ def test_the_parameters_of_the_paper_cost_less_than_published(batch, one, many):
     ],
 )
 def test_epsilons_equal_known_values(epsilon, rate, theta, words):
-    """The known values are from an independent computation with three digits."""
+    """The known values are from an independent computation to three digits."""
     assert trie_epsilon(DELTA, Ballot(rate, theta), 10, words) == pytest.approx(epsilon, abs=1.6e-3)
 
 
@@ -157,7 +157,7 @@ def test_survival_agrees_with_a_computation_to_eighty_digits(rate, theta, spare)
 @pytest.mark.parametrize("words", ["one", "many"])
 @pytest.mark.parametrize("added", [True, False])
 def test_the_bound_from_corners_is_valid_and_close(rate, theta, words, added, monkeypatch):
-    """The bound from corners is at least the bound from all points, and at most one and a half per cent above it."""
+    """The bound from corners is never below the bound from all points, and at most one and a half per cent above."""
     epsilon = trie_epsilon_about(rate)
     thinned = direction_delta(epsilon, chances(Ballot(rate, theta)), rate, 6, words, added, 400)
     monkeypatch.setattr(accountant, "_ALL", 10**9)
@@ -186,14 +186,14 @@ def test_corners_enclose_every_point(rate, theta):
 @pytest.mark.jit
 @pytest.mark.parametrize("words", ["one", "many"])
 def test_the_finest_grid_gives_the_lowest_bound(words):
-    """The bound of every grid is valid."""
+    """The bounds of all other grids are valid, too."""
     values = [trie_delta(0.6, Ballot(0.15, 12), 8, words, nodes=nodes) for nodes in (60, 120, 240, 480, 960, 3840)]
     assert all(value >= values[-1] * (1 - 1e-6) for value in values)
     assert values[0] > values[-1]
 
 
 def test_a_single_user_is_revealed_with_the_probability_of_theta_coins():
-    """With theta - 1 other users, the user is revealed if all theta users are sampled. No epsilon covers this event."""
+    """With theta - 1 other users, the user is revealed if all theta users are sampled. No epsilon bounds this event."""
     assert trie_delta(50, Ballot(0.5, 10), 1) == pytest.approx(0.5**10, rel=1e-6)
     assert survives(10, Ballot(0.5, 10)) == 0.5**10
 

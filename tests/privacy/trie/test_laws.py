@@ -21,7 +21,7 @@ def rules_of(words, rate, theta, rounds=2, unit=1, again=0.0, further=0.0):
 
 
 def neighbours(rng, rules, alphabet="ab"):
-    """Return clients with random words, and the same clients without the last one."""
+    """Return clients with random words, and the same clients without the last client."""
     possible = [(a,) for a in alphabet] + [(a, b) for a in alphabet for b in alphabet]
     possible = [word for word in possible if len(word) <= rules.longest]
     count = rng.randint(2, 5)
@@ -77,7 +77,7 @@ def test_the_exact_delta_for_several_votes_is_within_the_bound(words, least, rat
 
 
 def test_more_votes_than_the_accountant_assumes_are_detected():
-    """The bound assumes probability 0.05 for each further vote. With 0.9, a single user is revealed too often."""
+    """The bound assumes a probability of 0.05 for each further vote. At 0.9, a single user is revealed too often."""
     run, claimed = rules_of("one", 0.5, 4, again=0.9, further=0.9), Ballot(0.5, 4, 0.05, 0.05)
     clients = [client_of(0, {("a",): 1}, run)]
     laws = [law_of(each, run, ballots(len(each), run.ballot)) for each in (clients, [])]
@@ -98,7 +98,7 @@ def every_live_prefix(client: Client, trie, rules):
 
 
 def test_a_client_that_votes_for_all_its_live_prefixes_is_detected():
-    """Votes for four words at once cost far more than the bound for many words."""
+    """Votes for four words at once exceed the bound for many words."""
     rules = rules_of("many", 0.3, 2, rounds=2)
     words = {(letter,): 1 for letter in "abcd"}
     others = [client_of(user, {(letter,): 1}, rules) for user, letter in enumerate("abcd")]
@@ -113,11 +113,11 @@ def test_a_client_that_votes_for_all_its_live_prefixes_is_detected():
 
 
 def test_the_bernoulli_bound_does_not_cover_batches_of_a_fixed_size():
-    """In a batch of 2 theta - 1 users of two words, one of the words always has theta votes.
+    """In a batch of 2 theta - 1 users of two words, one of the words always gets theta votes.
 
-    With the user, each client in the batch has a word, so it is impossible that neither word grows. With an empty
-    client instead, this has probability 9/35. For Bernoulli sampling at that rate, this direction costs nothing at
-    epsilon 1.
+    With the user, each client in the batch has a word, so it is impossible that neither word grows. If the user is
+    replaced by an empty client, this event has probability 9/35. With Bernoulli sampling at the same rate, this
+    direction costs nothing at epsilon 1.
     """
     rules = rules_of("one", 3 / 7, 2, rounds=2)
     words = ["a"] * 3 + ["b"] * 3
@@ -127,7 +127,7 @@ def test_the_bernoulli_bound_does_not_cover_batches_of_a_fixed_size():
     bound = direction_delta(1.0, chances(Ballot(rules.ballot.rate, 2)), rules.ballot.rate, 2, "one", False, 800)
     assert bound == 0.0
     assert hockey_stick(laws[1], laws[0], math.exp(1.0)) > 0.2
-    assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # No epsilon covers this event.
+    assert hockey_stick(laws[1], laws[0], math.exp(50.0)) > 0.2  # No epsilon bounds this event.
 
 
 @pytest.mark.parametrize(("rate", "theta", "epsilon"), [(0.9, 3, 1.5), (0.5, 3, 0.3), (0.3, 3, 0.2)])
@@ -206,7 +206,7 @@ def test_added_votes_of_a_node_break_the_guarantee_of_other_users(added):
     with_user = {grown: chance for (holders, grown), chance in released.items() if holders}
     without = {grown: chance for (holders, grown), chance in released.items() if not holders}
     exact = hockey_stick(with_user, without, math.exp(20.0))
-    # With `added` votes, theta - added votes of the user are enough.
+    # If the node adds `added` votes, theta - added votes of the user are enough.
     assert exact == pytest.approx(ballot.tails[2 - added], rel=1e-12)
     assert (exact <= trie_delta(20.0, ballot, 1)) == (added == 0)
 

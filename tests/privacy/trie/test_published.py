@@ -1,4 +1,4 @@
-"""Tests of the paper's theorem, printed corollary, corrected corollary and table, and of a trade-off by a cut."""
+"""Tests of the paper's theorem, its printed and corrected corollaries, its table, and a trade-off by a cut."""
 
 import math
 
@@ -55,7 +55,7 @@ def test_table_1_is_reproduced(users, theta, one, ten):
 def test_a_plan_with_published_accounting_has_the_numbers_of_the_paper():
     """At epsilon 1 and delta 1/(100 n), theta is 12 and a word needs about 2,700 users.
 
-    By exact accounting, the plan also satisfies epsilon 0.05.
+    According to exact accounting, the plan also satisfies epsilon 0.05.
     """
     plan = TrieHH().plan(Budget(1, 1 / (100 * USERS)))
     rate, theta = plan.sampling_rate, plan.theta
@@ -86,9 +86,9 @@ def test_simulated_batches_agree_with_the_published_probability():
 
 @pytest.mark.parametrize("cut", [12, 20, 40])
 def test_the_simulation_shows_the_trade_off(cut):
-    """The delta of a cut is the survival probability with one more user.
+    """The delta of a cut is the survival probability with one more user than the cut.
 
-    Beyond the cut, the ratio is within epsilon.
+    For more users, the ratio is at most e^epsilon.
     """
     users, batch, theta = 300, 60, 8
     pair = trade_off(cut, users, batch, theta)

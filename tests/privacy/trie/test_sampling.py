@@ -45,7 +45,7 @@ def test_the_plan_needs_at_most_the_best_known_number_of_users(epsilon, words, r
     ],
 )
 def test_no_nearby_threshold_needs_fewer_users(words, epsilon, delta, rounds):
-    """The plan is compared with nearby thresholds, each with the largest valid rate on a grid of two per cent."""
+    """The plan is compared with nearby thresholds at their largest valid rates, found in steps of two per cent."""
     found = best_sampling(Budget(epsilon, delta), rounds, words, "one")
     ours = voters_needed(0.9, found.ballot, rounds)
     for theta in range(max(2, found.ballot.theta - 6), found.ballot.theta + 8, 2):
@@ -79,11 +79,11 @@ def test_several_votes_need_far_fewer_users(epsilon, rounds, words, holders):
 
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1, 95), (2, 66), (4, 60)])
-def test_one_round_needs_at_least_the_bound_of_users(epsilon, least):
+def test_one_round_needs_at_least_as_many_users_as_the_bound(epsilon, least):
     """With single votes, no plan needs fewer users than the bound in docs/privacy/heavy-hitters.md.
 
     For each threshold, the test uses the largest rate that is valid for one round. Delta is a maximum over numbers of
-    users, so if the test omits a number, the bound can only be lower.
+    users, so the numbers that the test omits can only make the bound lower.
     """
     holders, best = np.arange(1200), 10**6
     for theta in range(2, 60):
@@ -102,7 +102,7 @@ def test_one_round_needs_at_least_the_bound_of_users(epsilon, least):
 
 @pytest.mark.parametrize(("epsilon", "rounds"), [(0.3, 1), (50, 1), pytest.param(0.3, 24, marks=pytest.mark.slow)])
 def test_small_and_large_budgets_can_be_planned(epsilon, rounds):
-    """The plans with few and with many rounds are within the budget."""
+    """Plans with few or many rounds are within the budget."""
     found = best_sampling(Budget(epsilon, 1e-7), rounds, "many")
     assert 0 < found.delta <= 1e-7
     assert 0 < found.ballot.rate < 1
@@ -110,7 +110,7 @@ def test_small_and_large_budgets_can_be_planned(epsilon, rounds):
 
 @pytest.mark.parametrize(("delta", "rounds", "word"), [(0.0, 10, "delta"), (1e-14, 10, "delta"), (1e-6, 0, "rounds")])
 def test_unreachable_targets_are_rejected(delta, rounds, word):
-    """Without delta, or with a delta too small to be certified, planning raises an error."""
+    """A delta of 0, a delta that is too small to be certified, and 0 rounds raise an error."""
     with pytest.raises(BudgetError, match=word):
         best_sampling(Budget(1, delta), rounds)
 
