@@ -1,4 +1,4 @@
-"""The exact delta of whole releases of keys for tiny tables, over every outcome of the real code."""
+"""Tests of the exact delta of whole releases of keys for tiny tables, over every outcome of the real code."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -93,7 +93,7 @@ def test_no_tiny_table_exceeds_the_certificate(limit, budget):
 @pytest.mark.filterwarnings("ignore:.*delta")
 @pytest.mark.parametrize("change", [{"coin": 1.05}, {"end": 1.3}, {"rate": Fraction(11, 10)}], ids=str)
 def test_the_enumeration_detects_too_little_noise(change):
-    """With a larger coin, larger ends or a larger rate, the delta of some table exceeds the certificate."""
+    """With a larger `coin`, `end` or `rate`, the delta of some table exceeds the certificate."""
     keyed = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False)
     plan = keyed.plan(vp.Budget(2, 0.05))
     less = replace(plan.menu[0], **{name: getattr(plan.menu[0], name) * factor for name, factor in change.items()})
@@ -103,10 +103,10 @@ def test_the_enumeration_detects_too_little_noise(change):
 
 
 @pytest.mark.filterwarnings("ignore:.*delta")
-def test_a_choice_by_noisy_numbers_costs_at_most_its_part_of_the_budget():
-    """The noisy number of users in one class determines whether each user has one or two keys.
+def test_a_choice_based_on_noisy_numbers_costs_at_most_its_part_of_the_budget():
+    """The noisy number of users in one class determines whether one or two keys per user count.
 
-    An outcome is the choice and the released keys.
+    An outcome consists of this choice and the released keys.
     """
     plan = vp.KeyCounts({"key": "string"}, [("key",)], other_rows=False).plan(vp.Budget(2, 0.05))
     spent, factor, rate = Fraction(check(plan.certificate)), growth(2), float(plan.choosing)
@@ -146,7 +146,7 @@ def test_rounds_after_pure_releases_are_charged_for_all_losses(other_rows):
     with mpmath.workdps(40):
         whole = mpmath.mpf(0)
         for signs in product((0, 1), repeat=len(losses)):
-            # In randomised response, a response is true with odds e^loss.
+            # In randomised response, the odds of a true response are e^loss.
             chance = mpmath.fprod(
                 mpmath.exp(loss) / (1 + mpmath.exp(loss)) if sign else 1 / (1 + mpmath.exp(loss))
                 for loss, sign in zip(losses, signs, strict=True)

@@ -25,7 +25,7 @@ WORDS = [f"0|k{number}" for number in range(8)]
 
 
 class Seen(Opening):
-    """A replacement for noise that stores the private weights by key and releases all keys."""
+    """A replacement for the noise that stores the private weight of each key and releases all keys."""
 
     def __init__(self, found):
         self.found = found
@@ -89,13 +89,13 @@ def test_no_user_changes_weights_by_more_than_is_charged(monkeypatch):
     assert 0.999 < shares <= 1
 
 
-# Users are in parts according to their number of keys.
+# Tests of parts, which group users by their number of keys.
 
 LIMIT, EDGES = 2, (2, 3, 4)
 
 
 def parts_of(users, monkeypatch):
-    """Return the numbers of users with one and with two keys, by key, and the sizes and counts of all other users."""
+    """Return the numbers of users with one and with two keys per key, and the sizes and counts of all other users."""
     found = []
     monkeypatch.setattr(gates, "WholeNoise", lambda rate, secret, purpose: Seen(found))
     monkeypatch.setattr(gates, "PartNumbers", lambda parts, secret, purpose: Seen(found))
@@ -117,7 +117,7 @@ def parts_of(users, monkeypatch):
 
 
 def moved_parts(rng, monkeypatch):
-    """Return the changes by the extra user in each part, relative to the charge for the user's number of keys."""
+    """Return the excess of the extra user's changes over the charge for the user's number of keys, and the charges."""
     users = {
         int(key): [[WORDS[i] for i in rng.integers(0, 8, rng.integers(1, 4))] for _ in range(rng.integers(1, 3))]
         for key in rng.choice(1000, rng.integers(2, 9), replace=False)
@@ -134,7 +134,7 @@ def moved_parts(rng, monkeypatch):
     )
     heavy = np.abs(sizes - fewer_sizes).sum(), np.abs(counts - fewer_counts).sum()
     changed = np.abs(counts - fewer_counts).max(initial=0)
-    # A user is in one part and changes nothing in the other parts.
+    # Each user belongs to one part and changes nothing in the other parts.
     allowed = {1: (1, 0, 0, 0), 2: (0, 2, 0, 0)}.get(held, (0, 0, 1, LIMIT))
     return [*(moved - most for moved, most in zip((one, two, *heavy), allowed, strict=True)), changed - 1], allowed
 
@@ -157,21 +157,21 @@ def test_no_user_changes_more_than_the_charge_of_the_part(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_detects_users_of_two_keys_in_two_parts(monkeypatch):
+def test_the_search_detects_users_with_two_keys_in_two_parts(monkeypatch):
     """The mutant also counts users with two keys among users with three or more keys."""
     monkeypatch.setattr(LocalCorpus, "with_more", lambda corpus, items, real=LocalCorpus.with_more: real(corpus, 1))
     assert worst_parts(monkeypatch)[0][2:4].min() > 0
 
 
 @pytest.mark.slow
-def test_the_search_detects_users_of_many_keys_who_affect_released_keys(monkeypatch):
+def test_the_search_detects_users_with_many_keys_who_affect_released_keys(monkeypatch):
     """The mutant adds users with three or more keys to the numbers that determine the released keys."""
     monkeypatch.setattr(gates, "PART_WEIGHTS", (0, 1 << 31, 1, 1))
     assert worst_parts(monkeypatch)[0][1] > 0
 
 
 @pytest.mark.slow
-def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
+def test_the_search_detects_users_with_many_keys_without_a_limit(monkeypatch):
     """The mutant counts all released keys of users with three or more keys."""
     real = gates.KeysGate.more
 
@@ -190,7 +190,7 @@ def test_the_search_detects_users_of_many_keys_without_a_limit(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_detects_users_who_weigh_more_than_one(monkeypatch):
+def test_the_search_detects_users_with_a_weight_above_one(monkeypatch):
     """In the mutant, a user with three or more keys has weight 2 for each key."""
     monkeypatch.setattr(gates, "WholeShares", lambda shares: WholeShares((0, 2) if shares == (0, 1) else shares))
     assert worst_parts(monkeypatch)[0][4] > 0
@@ -198,7 +198,7 @@ def test_the_search_detects_users_who_weigh_more_than_one(monkeypatch):
 
 @pytest.mark.slow
 def test_the_search_detects_users_who_count_for_all_their_keys(monkeypatch):
-    """The mutant draws no sample of keys."""
+    """The mutant counts all keys of a user instead of a sample."""
     real = gates.KeysGate.numbers
 
     class Unlimited:
@@ -229,8 +229,8 @@ def test_the_search_detects_fractional_weights(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_search_detects_a_class_that_counts_keys(monkeypatch):
-    """The mutant adds a user to a class once for each key."""
+def test_the_search_detects_classes_that_count_keys_instead_of_users(monkeypatch):
+    """The mutant counts a user in a class once for each key."""
     from voxpop.engine.local import pools
 
     real = pools.count_classes
@@ -244,7 +244,7 @@ def test_the_search_detects_a_class_that_counts_keys(monkeypatch):
     assert worst(monkeypatch)[0] > 1
 
 
-# Releases of many copies of a table show whether the noise is too small.
+# Tests with many copies of a table, which show whether the noise is too small.
 
 COPIES = 60_000
 
@@ -289,7 +289,7 @@ def test_keys_with_two_draws_are_detected(monkeypatch):
 
 @pytest.mark.slow
 def test_noise_with_twice_the_rate_is_detected(monkeypatch):
-    """The planned noise shows at most epsilon (false alarm 1e-9), but the noise of the broken variant shows more."""
+    """The shown epsilon is within the budget for the planned noise (false alarm 1e-9), but not with twice the rate."""
     with pytest.warns(UserWarning, match="delta"):
         budget = vp.Budget(1.0, 0.02)
     plan = vp.KeyCounts({"key": "string"}, [("key",)], max_keys_per_user=1, other_rows=False).plan(budget)

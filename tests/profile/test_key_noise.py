@@ -45,9 +45,9 @@ def excess(one: dict[int | None, float], other: dict[int | None, float], rate: f
 
 @pytest.mark.parametrize("name", NOISES)
 def test_delta_is_the_largest_excess_of_all_neighbours(name):
-    """For every number of users and in both directions, the excess of P over e^rate Q is at most delta.
+    """For every number of users and in both directions, P exceeds e^rate Q by at most delta.
 
-    For novel keys, it equals delta.
+    For novel keys, the excess equals delta.
     """
     noise, delta = NOISES[name]
     stated, rate = float(key_delta(noise)), float(noise.rate)
@@ -65,7 +65,7 @@ def test_delta_is_the_largest_excess_of_all_neighbours(name):
 
 @pytest.mark.parametrize("name", NOISES)
 def test_the_probability_of_release_is_nearly_optimal(name):
-    """The probability is lower than for optimal selection by at most delta, and equal up to `reach` users."""
+    """The probability is at most delta below that of optimal selection, and equal to it up to `reach` users."""
     noise, delta = NOISES[name]
     for users in range(1, 2 * noise.reach + 3):
         optimal = float(exact_probability(float(noise.rate), delta, users))
@@ -76,7 +76,7 @@ def test_the_probability_of_release_is_nearly_optimal(name):
 
 @pytest.mark.parametrize("change", [{"end": 2.0}, {"coin": 1.01}, {"rate": 1.01}, {"reach": -1}], ids=str)
 def test_less_noise_has_a_larger_delta(change):
-    """Each number of the noise is as small as delta permits, so any change to the unsafe side makes delta larger."""
+    """The parameters of the noise just satisfy delta, so any change to the unsafe side makes delta larger."""
     noise, delta = NOISES["1, 1e-07"]
     (name, factor), *_ = change.items()
     value = getattr(noise, name)
@@ -102,7 +102,7 @@ def reference(noise: KeyNoise, users: int, uniform: int) -> int:
 
 @pytest.mark.parametrize("name", NOISES)
 def test_draws_equal_those_of_the_reference(name):
-    """The draws are random, extreme, or at and next to each threshold."""
+    """The cases are random draws, extreme draws, and draws at or next to each threshold."""
     noise, _ = NOISES[name]
     table, rng = _noise_table(noise), np.random.default_rng(5)
     near = [value + step for value in (*table.tails, *table.coins) for step in (-1, 0, 1) if 0 <= value + step < 2**128]
@@ -129,7 +129,7 @@ def test_the_table_has_the_probabilities_of_the_noise(name):
 
 
 def test_spread_and_bound_equal_those_of_a_sample():
-    """The standard deviation is within 2 percent, and the bound is the smallest that covers 95 percent."""
+    """The standard deviation is within 2 percent, and the bound is the smallest that covers 95 percent of draws."""
     noise, _ = NOISES["1, 1e-07"]
     words = np.random.default_rng(3).integers(0, 2**64, (200_000, 2), np.uint64, endpoint=False)
     z = key_levels(noise, np.full(len(words), 1000), words) + noise.reach - 1 - 1000

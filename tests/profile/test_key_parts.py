@@ -1,4 +1,4 @@
-"""Tests of users in parts, including the delta of tiny tables, the threshold, and the distribution of draws."""
+"""Tests of parts of users, including the delta of tiny tables, the threshold, and the distribution of draws."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -67,7 +67,7 @@ def test_no_tiny_table_exceeds_delta(case):
     assert max(alone + pairs) <= spent + 1e-12
     # Two novel keys are both missed with probability (1 - d)^2.
     assert max(alone + pairs) > 0.95 * spent
-    # Keys that other users have cost no delta.
+    # Keys that other users also have cost no delta.
     assert alone[1:9] == pytest.approx([0] * 8, abs=1e-12)
 
 
@@ -107,7 +107,7 @@ def test_a_weight_that_does_not_fit_is_rejected():
 def test_spread_and_bound_agree_with_the_probabilities():
     """The standard deviation equals that of the exact distribution.
 
-    The bound covers 95 percent, but the next lower bound does not.
+    The bound covers 95 percent of the errors, but the next lower bound does not.
     """
     parts = PARTS[1.0, 0.2]
     chance, z = parts_probabilities(parts, 3, 400), np.arange(-400, 401)

@@ -81,7 +81,7 @@ def test_keys_are_released_with_types_and_counts(each, entry):
 
 
 def test_bounds_contain_the_exact_number_as_often_as_planned():
-    """Of 20 releases with 15 keys each, `low` and `high` contain at least 92 percent of the exact numbers."""
+    """In 20 releases with 15 keys each, at least 92 percent of the exact numbers are between `low` and `high`."""
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, max_keys_per_user=1, other_rows=False)
     corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city", "year")
@@ -151,7 +151,7 @@ def test_a_given_limit_requires_no_choice():
 @pytest.mark.parametrize("limit", [None, 1, 3, 20])
 @pytest.mark.parametrize("other_rows", [True, False])
 def test_certificates_are_within_the_budget_and_tight(limit, other_rows):
-    """The delta is at most that of the budget and close to it, and every entry uses the whole epsilon."""
+    """Delta is at most that of the budget and close to it, and every entry of the menu uses the whole epsilon."""
     for budget in (BUDGET, vp.Budget(0.5, 1e-8), vp.Budget(8, 1e-6)):
         plan = vp.KeyCounts({"city": "string"}, [("city",)], limit, other_rows).plan(budget)
         proof = plan.certificate.proof
@@ -236,7 +236,7 @@ def test_certificates_with_an_unsafe_number_are_rejected():
 
 
 def test_rounds_after_a_choice_have_less_budget():
-    """Rounds that use the whole budget exceed it if they follow a choice."""
+    """Rounds that use the whole budget exceed the budget if they follow a choice."""
     alone = (
         vp.KeyCounts({"city": "string"}, [("city",)], max_keys_per_user=20, other_rows=False)
         .plan(BUDGET)
@@ -347,8 +347,8 @@ def test_parts_are_chosen_if_most_users_have_one_key(tmp_path):
     assert main(["verify", str(tmp_path / "parts")]) == 0
 
 
-def test_the_plan_of_a_release_has_the_users_needed_of_its_entry():
-    """In parts, users with three or more keys have no effect on which keys are released, so their number is None."""
+def test_the_plan_of_a_release_contains_the_users_needed_for_its_entry():
+    """In parts, users with three or more keys do not affect which keys are released, so the number needed is None."""
     plan = vp.KeyCounts({"city": "string"}, [("city",)]).plan(BUDGET)
     found = [
         [plan.ran(each, None, 3 * (each == 3) or None).users_needed(0.9, per_user=n) for n in (1, 2, 3)]
@@ -372,7 +372,7 @@ def test_the_probability_of_release_in_parts_agrees_with_simulated_noise():
     assert released_in_parts(parts, 1000, 3) == 0.0
 
 
-def test_users_of_many_keys_are_not_counted_without_a_released_key():
+def test_users_with_many_keys_are_not_counted_without_a_released_key():
     """In parts, `more` returns no counts if no key reached the threshold."""
     gate, engine, _ = opened()
     gate.classes(engine)
@@ -383,7 +383,7 @@ def test_users_of_many_keys_are_not_counted_without_a_released_key():
 
 
 def test_bounds_of_parts_contain_the_exact_number_as_often_as_planned():
-    """Of 20 releases with 10 keys each, `low` and `high` contain at least 92 percent of the exact numbers."""
+    """In 20 releases with 10 keys each, at least 92 percent of the exact numbers are between `low` and `high`."""
     table = mostly_one(8000)
     keyed = vp.KeyCounts.of(table, user="who", joint=[("city",)], other_rows=False)
     corpus, truth = keyed.read(table, user="who", options=QUIET), truth_of(table, "city")
@@ -428,7 +428,7 @@ def same_on_all_engines(table, joint, limit):
 @pytest.mark.parametrize("each", [1, 2, 6])
 @pytest.mark.parametrize("limit", [None, 1, 2])
 def test_all_engines_release_the_same_keys(each, limit):
-    """The engines are those in memory and within a memory limit, and the reference engine."""
+    """The engines run in memory, within a memory limit, and as a reference implementation."""
     assert len(same_on_all_engines(visits(900, each), [("city", "year"), ("city",)], limit)) >= 5
 
 
@@ -495,8 +495,8 @@ def test_errors_name_the_wrong_argument(how, said):
 
 
 @pytest.mark.parametrize("alone", [True, False])
-def test_sets_of_columns_with_the_same_name_are_rejected(alone):
-    """In the cover and in the table, the name of a set consists of its columns.
+def test_two_sets_of_columns_with_the_same_name_are_rejected(alone):
+    """In the cover and in the table, sets are named after their columns.
 
     Therefore, a second set with the same name would replace the first.
     """
@@ -540,7 +540,7 @@ def test_budgets_without_a_threshold_are_rejected():
 
 
 def test_classes_below_the_noise_are_assumed_to_be_empty():
-    """A class below the noise is kept if it continues a decreasing sequence of classes."""
+    """The exceptions are classes that continue a decreasing sequence of classes."""
     assert assumed_users([4000, 30, -20, 9], 20.0) == [4000.0, 0.0, 0.0, 0.0]
     assert assumed_users([2600, 963, 298, 139], 20.0) == [2600.0, 963.0, 298.0, 139.0]
     # The last class is below the noise, but it continues a decreasing tail.

@@ -54,7 +54,7 @@ def test_less_noise_than_charged_is_rejected(monkeypatch):
 def test_candidates_without_users_are_released_as_often_as_planned(monkeypatch):
     """In each of 3 runs, 500 of 100,000 candidates are expected to be released.
 
-    Their total is within 7 standard deviations (false alarm below 1e-11).
+    The total number of these candidates is within 7 standard deviations (false alarm below 1e-11).
 
     The test also detects a variant without noise.
     """
@@ -70,7 +70,7 @@ def test_candidates_without_users_are_released_as_often_as_planned(monkeypatch):
 
 @given(weight=st.integers(0, 1 << 40), more=st.integers(0, 1 << 40), seed=st.integers(0, 2**32))
 def test_noisy_cells_increase_with_the_weight(weight, more, seed):
-    """With the same draw, a larger weight never has a lower cell, so weight never prevents a release by noise."""
+    """With the same draw, a larger weight never has a lower cell, so users never prevent a release by noise."""
     draws = Secret.from_seed(seed).draws("test", np.arange(50, dtype=np.uint64), 0)
     one, other = (noisy_cells(np.full(50, each), 1.7, 1 << 30, 1 << 20, draws) for each in (weight, weight + more))
     assert (one <= other).all()
@@ -89,7 +89,7 @@ def test_candidates_released_by_noise_do_not_depend_on_users():
 
 
 def recorded(monkeypatch, rounds, corpus, candidates, secret):
-    """Return the weight of every candidate that received noise, by round and name. Outcomes depend only on draws."""
+    """Return the weights of all candidates that received noise, by round and name. Outcomes depend only on draws."""
     weights = {}
 
     def step(self, mine, names, score):
@@ -108,7 +108,7 @@ def recorded(monkeypatch, rounds, corpus, candidates, secret):
 
 
 def farthest(monkeypatch, cases, rounds):
-    """Return the largest squared change by one user, in sigma, and whether the same candidates receive noise."""
+    """Return the largest squared change by one user, in units of sigma, and whether the same candidates get noise."""
     worst, same, rng = 0.0, True, np.random.default_rng(7)
     for case in range(cases):
         size = int(rng.integers(1, 9))
@@ -135,7 +135,7 @@ def farthest(monkeypatch, cases, rounds):
 
 
 def test_one_user_changes_weights_by_at_most_the_charge(monkeypatch):
-    """The change is over all rounds and candidates. The same candidates receive noise with and without the user."""
+    """The change covers all rounds and candidates. The same candidates receive noise with and without the user."""
     square = 0.8
     worst, same = farthest(monkeypatch, 60, plan_known(square, 100, 1000, 0.5))
     assert same
@@ -145,7 +145,7 @@ def test_one_user_changes_weights_by_at_most_the_charge(monkeypatch):
 
 
 def test_the_search_detects_noise_on_only_candidates_with_users(monkeypatch):
-    """In this broken variant, candidates without users receive no noise, so a single user would be revealed."""
+    """In this broken variant, candidates without users receive no noise, so a release would reveal a single user."""
     monkeypatch.setattr(
         AdaptiveGate, "_released_by_noise", lambda self, rounds, letters, starts: np.zeros(starts.size - 1, np.bool_)
     )

@@ -50,7 +50,7 @@ def profiles():
 def test_listed_values_need_fewer_users(profiles):
     """More cities are released with a list.
 
-    The plan contains the number of users that listed values need, and the marks agree with the lists.
+    The plan contains the number of users that listed values need, and the marks of listed values agree with the lists.
     """
     without, with_lists = profiles
     assert 2 * len(without.columns["city"]) < len(with_lists.columns["city"])
@@ -146,7 +146,7 @@ def test_loaded_profiles_have_the_saved_marks(profiles, tmp_path):
 
 @pytest.mark.parametrize("column", ["city", "year", "note"])
 def test_verification_detects_other_marks(profiles, column):
-    """A column with more marks than values on its list is rejected, and so is a table without marks."""
+    """Verification rejects a column with more marks than listed values, and a table without marks."""
     plan, table = profiles[1].plan, profiles[1].table
     assert contradictions(profiles[1], plan) == []
     number = table["set"].to_numpy() == profiles[1].keys.names[column]
@@ -176,7 +176,7 @@ def test_listed_strings_are_converted_to_the_type_of_the_column():
 
 
 def test_columns_may_have_the_names_of_fields_of_a_saved_list():
-    """A dictionary of lists is distinguished from the lists of a saved plan."""
+    """Lists by column are distinguished from the lists of a saved plan."""
     rows = pl.DataFrame({"who": range(10), "fingerprint": ["a"] * 10, "size": ["b"] * 10, "columns": ["c"] * 10})
     known = {name: ["a", "b"] for name in ("fingerprint", "size", "columns")}
     assert vp.ProfileMechanism.of(rows, user="who", known=known).known_columns.size == 6
@@ -204,7 +204,7 @@ def test_lists_that_do_not_fit_are_rejected(known, message):
 
 
 def test_keys_with_counts_do_not_accept_a_list():
-    """The error of keys with counts names the release that accepts a list."""
+    """The error message names the release that accepts a list."""
     with pytest.raises(InputError, match=r"vp\.Items"):
         profiling_of(table(10), user="who", joint=[("city",)], known={"city": ["Delft"]})
 

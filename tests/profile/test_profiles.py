@@ -64,7 +64,7 @@ def profile(table):
 
 
 def test_common_values_are_released_with_their_types(profile):
-    """All values with many users are released, but no value of a single user is released."""
+    """All values with many users are released, but no value of a single user."""
     assert profile.columns["city"].to_list() == ["Delft", "Kiel", "Lund", "Oslo", "Turku", "a|b"]
     assert profile.columns["year"].to_list() == [2024, 2025, 2026]
     assert profile.columns["paid"].to_list() == [False, True]
@@ -78,7 +78,7 @@ def test_common_values_are_released_with_their_types(profile):
     assert len(profile) == sum(map(len, [*profile.columns.values(), *profile.joint.values()]))
 
 
-def test_columns_are_releases_for_other_software(profile, table):
+def test_columns_can_be_used_as_releases_in_other_software(profile, table):
     """Filters and the replacement by "other" use the types of the columns."""
     kept = vp.exports.filter(profile.joint["city", "year"], table)
     assert kept.height == table.height
@@ -107,7 +107,7 @@ def test_counts_and_cover_are_correct_up_to_noise(profile, table):
 
 
 def after_release(plan):
-    """Return a gate in the state after the release of values, so that it can measure their cover."""
+    """Return a gate in the state after values are released, so that it can measure their cover."""
     gate, _ = plan.begin(None)
     gate._ran.add("released")
     return gate
@@ -134,7 +134,7 @@ def test_the_noise_of_cover_is_the_planned_noise(table):
 
 
 def test_a_column_without_released_values_has_cover_zero():
-    """The share is 0 or None, and not noise divided by noise."""
+    """The share is 0 or None instead of noise divided by noise."""
     table = pl.DataFrame(
         {"u": range(2000), "address": [f"10.0.0.{n}" if n < 54 else None for n in range(2000)], "level": ["a"] * 2000}
     )
@@ -147,7 +147,7 @@ def test_a_column_without_released_values_has_cover_zero():
 
 
 def test_parents_of_released_joint_values_are_released(table):
-    """Even with few users, the single values of every released joint value are released."""
+    """Even with few users, a joint value is released only together with its single values."""
     few = table.head(700)
     for seed in range(4):
         found = vp.profile(few, user="customer", joint="pairs", budget=vp.Budget(1, 1e-6), options=QUIET, seed=seed)
@@ -157,7 +157,7 @@ def test_parents_of_released_joint_values_are_released(table):
 
 
 def test_combinations_with_too_many_candidates_are_skipped(table, monkeypatch):
-    """City and year have 18 candidates, and the other combination exceeds the limit of 20.
+    """City and year have 18 candidates, but the other combination exceeds the limit of 20.
 
     The report shows that this combination is omitted.
     """
@@ -302,7 +302,7 @@ def test_budgets_that_are_too_small_are_rejected():
 
 
 def test_data_that_was_not_read_for_the_profile_is_rejected(table):
-    """The data contains items or keys of other columns."""
+    """The data contains items, or keys of other columns."""
     plan = vp.ProfileMechanism({"city": "string"}).plan(BUDGET)
     other = vp.ProfileMechanism({"own": "string"}).read(table, user="customer")
     for data in (vp.read(table, user="customer", items="own"), other):
@@ -311,7 +311,7 @@ def test_data_that_was_not_read_for_the_profile_is_rejected(table):
 
 
 def test_the_engine_of_plain_dicts_gives_the_same_result(table):
-    """The engine contract is sufficient, even for cover. A memory limit does not change the profile."""
+    """The engine contract is sufficient even for cover, and a memory limit does not change the profile."""
     some = table.head(600)
     profiling = vp.ProfileMechanism.of(some, user="customer", text=["note"], joint=[("city", "year")])
     corpus = check_engine(profiling.read(some, user="customer"))

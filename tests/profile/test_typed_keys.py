@@ -1,4 +1,4 @@
-"""Tests of typed keys and of cover by row. Each key has a distinct token, despite bars, backslashes and nulls."""
+"""Tests of typed keys and of cover by row. Each key has a distinct token, even with bars, backslashes and nulls."""
 
 import datetime
 from itertools import product
@@ -71,8 +71,8 @@ def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
 
     `only` keeps exactly the tokens of candidates.
 
-    The candidates are generated in parts of any size. If a combination and the previous combinations together exceed
-    the limit, the combination has no candidates, and `only` keeps none of its tokens.
+    The candidates are generated in parts of any size. If a combination exceeds the limit together with the previous
+    combinations, the combination has no candidates, and `only` keeps none of its tokens.
     """
     corpus = corpus_of(rows)
     every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
@@ -178,7 +178,7 @@ def test_invalid_combinations_are_rejected(joint):
 
 
 def test_a_column_of_another_type_than_planned_is_rejected():
-    """Values of different types with the same spelling would otherwise be one key."""
+    """Otherwise, values of different types with the same spelling would be the same key."""
     with pytest.raises(ColumnError, match="contains int32"):
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([1], pa.int32()), pa.array(["x"])])
     with pytest.raises(ColumnError, match="contains date32"):

@@ -32,10 +32,10 @@ def release_of() -> Callable[..., Release]:
 
 @pytest.fixture
 def words(release_of: Callable[..., Release]) -> Release:
-    """Return a small release of words whose byte order is not alphabetical."""
+    """Return a small release of words. The byte order of these words is not alphabetical."""
     return release_of("Zoo", "milk", "tea", "été", "𝔘nicode")
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_sessions(few_sessions: None) -> None:
-    """Draw few sessions, because these tests save, show and compare results and do not check the answers of a model."""
+    """Draw few sessions, because these tests save, show and compare results and do not check the accuracy of models."""

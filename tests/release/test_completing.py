@@ -1,4 +1,4 @@
-"""`Release.complete` gives the results of a search over tuples, and splits prompts like the texts of the release."""
+"""Tests that compare `Release.complete` with a search over tuples, and tests of how prompts are split into tokens."""
 
 import time
 
@@ -34,7 +34,7 @@ def through(grams, beginning):
 
 
 def naive_continuations(grams, tokens, begun, limit):
-    """Return the continuations of every context, from the longest to the shortest, found by a search of all grams."""
+    """Return the continuations of every context, from the longest to the shortest, by searching all grams."""
     found = []
     shortest = 0 if begun is not None or not tokens else 1
     for size in range(len(tokens), shortest - 1, -1):
@@ -45,7 +45,7 @@ def naive_continuations(grams, tokens, begun, limit):
 
         def key(token, context=context):
             ends = [(*context, token)[start:] for start in range(len(context) + 1)]
-            # The comparison ends at the first beginning without grams, because `Completer` does not rank by the rest.
+            # The comparison ends at the first prefix without grams, because `Completer` does not use later prefixes.
             counts = []
             for end in ends:
                 counts.append(-through(grams, end))
@@ -66,7 +66,7 @@ def downward_closed(grams):
 
 
 @given(GRAMS.map(downward_closed), st.lists(TOKENS, max_size=5), st.integers(1, 6))
-def test_completions_equal_those_of_a_search_of_all_grams(grams, prompt, limit):
+def test_completions_equal_those_of_a_search_over_all_grams(grams, prompt, limit):
     """If every part of a gram is released, contexts, order and counts are the same."""
     found = release_of(grams).complete(prompt, limit)
     assert seen(found) == naive_continuations(grams, tuple(prompt), None, limit)
@@ -74,7 +74,7 @@ def test_completions_equal_those_of_a_search_of_all_grams(grams, prompt, limit):
 
 @given(GRAMS, st.lists(TOKENS, max_size=5))
 def test_completions_are_found_if_parts_of_grams_are_missing(grams, prompt):
-    """For any set of grams, continuations and contexts equal those of the search."""
+    """For any set of grams, the continuations and contexts equal those of the search, possibly in another order."""
     found = seen(release_of(grams).complete(prompt, 1000))
     expected = naive_continuations(grams, tuple(prompt), None, 1000)
     assert sorted(found) == sorted(expected)
@@ -102,7 +102,7 @@ PHRASES = {("thank", "you", "for"), ("thank", "you", "f"), ("you", "found"), ("x
         ("thank you f", ["x"]),  # "f" is released after "you", so it is a whole token.
         ("x f", ["f", "for", "found"]),  # No gram begins with "x f", so "f" is the beginning of a word.
         ("nothing f", ["x"]),
-        ("x the end", ["end"]),  # Nothing follows "end", so it is completed to itself.
+        ("x the end", ["end"]),  # No token follows "end", so "end" is completed to itself.
         ("unheard ", []),
         ("unheard", []),
     ],
@@ -116,7 +116,7 @@ def test_the_last_word_of_a_prompt_may_be_unfinished(prompt, tokens):
 
 
 def test_an_empty_prompt_returns_first_tokens():
-    """Tokens that begin more grams are returned first."""
+    """Tokens with which more grams begin are returned first."""
     found = release_of([("a",), ("b",), ("b", "a")]).complete("")
     assert seen(found) == [("b", (), 2), ("a", (), 1)]
     assert found[0].gram == ("b",)
@@ -141,16 +141,13 @@ def test_an_empty_release_has_no_completions():
     ],
 )
 def test_prompts_are_split_like_the_texts(reading, prompt, tokens):
-    """The tokenizer that the release records splits the prompt.
-
-    Without a record, the prompt is split at white space.
-    """
+    """Prompts are split by the tokenizer that the release records, or at white space if none is recorded."""
     release = release_of([*((token,) for token in tokens), (*tokens, "next")], reading)
     assert release.complete(f"{prompt} ")[0].gram == (*tokens, "next")
 
 
 def test_a_word_with_an_apostrophe_may_be_unfinished():
-    """A last word with either kind of apostrophe can be unfinished. An apostrophe at the end ends the word."""
+    """A last word with either kind of apostrophe can be unfinished. An apostrophe at the end completes the word."""
     for text in ("I don't", "I don\u2019t"):
         assert cut_prompt(text, "words", ()) == (["i", "don't"], True)
     assert cut_prompt("I don\u2019", "words", ()) == (["i", "don"], False)
@@ -178,7 +175,7 @@ def test_invalid_prompts_are_rejected(prompt):
 
 @pytest.mark.parametrize("first", [0, -1, 2.5, True, "3"])
 def test_invalid_numbers_of_rows_are_rejected(first):
-    """A number of rows that is not a whole number of at least 1 raises `InputError`."""
+    """Any number of rows other than a whole number of at least 1 raises `InputError`."""
     with pytest.raises(InputError, match="`first` must be a whole number"):
         release_of([("a",)]).complete("a", first)
 
@@ -229,7 +226,7 @@ def test_a_completion_takes_less_than_ten_milliseconds(capsys):
 
 
 def test_counts_rank_completions():
-    """Within a context, continuations are ordered by their numbers of users. Continuations without a count are last."""
+    """Within a context, continuations are ordered by their number of users. Continuations without a count are last."""
     rows = [["a"], ["b"], ["c"], ["a", "b"], ["a", "c"], ["a", "c", "d"], ["b", "e", "f"]]
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "whitespace")
     counts = vp.Counts(release, np.array([9, 8, 7, 50, 6, 5, 4]), 1.0, StoredPlan({}), vp.Guarantee(1, 1e-8))

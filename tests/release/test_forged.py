@@ -1,4 +1,4 @@
-"""Tests of forged folders. Loading, showing and verifying them raises a Voxpop error within a bounded time."""
+"""Tests that loading, showing and verifying forged folders raises a Voxpop error within a bounded time."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The scripts of the report return the same values as the corresponding Python code. The tests run them with Node."""
+"""Tests that the scripts of the report, run with Node, return the same values as the corresponding Python code."""
 
 import io
 import json
@@ -64,7 +64,7 @@ def test_prompts_have_the_same_tokens_in_python_and_javascript(reading):
 
 
 def test_completions_are_the_same_in_python_and_javascript():
-    """The page unpacks its grams and returns the same continuations as `Release.complete`."""
+    """The page unpacks the grams and returns the same continuations as `Release.complete`."""
     rows = sorted((gram.split() for gram in GRAMS), key=lambda gram: (len(gram), [token.encode() for token in gram]))
     release = vp.Release(table_of_lists(rows), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
     html = release.report().html
@@ -84,7 +84,7 @@ def test_completions_are_the_same_in_python_and_javascript():
 
 @pytest.mark.parametrize(("word", "named"), [("今天", True), ("ไทย", True), ("été", False)])
 def test_the_page_mentions_the_dictionaries_of_the_browser(word, named):
-    """If a dictionary separated the words of a release, the page mentions that browsers may use other dictionaries."""
+    """If a dictionary separated the words of a release, the page mentions that browsers can use other dictionaries."""
     release = vp.Release(table_of_lists([[word]]), StoredPlan({}), vp.Guarantee(4, 1e-7), "words")
     assert ("dictionaries of this browser" in release.report().html) == named
 
@@ -128,7 +128,7 @@ def test_a_key_of_one_column_is_shown_in_one_cell():
     ("size", "first"), [(3, "word0 · word1 · word2"), (1000, "300 of 1,000, evenly spaced: word0 · word3 ")]
 )
 def test_the_printed_page_contains_grams(size, first):
-    """The printed page contains at most 300 grams of the list, with control characters escaped."""
+    """The printed page lists at most 300 grams, with control characters escaped."""
     fake = """
     class Node { constructor() { this.parts = []; } append(each) { this.parts.push(each); }
       replaceChildren(...parts) { this.parts = parts; }

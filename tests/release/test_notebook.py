@@ -1,4 +1,4 @@
-"""Notebooks show plans as `print` does, results with their guarantee, and no private data."""
+"""Tests that notebooks show plans like `print`, results with their guarantee, and no private data."""
 
 import io
 import re
@@ -37,7 +37,7 @@ PLANS = {
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_has_the_same_text_in_a_notebook_and_in_print(name):
-    """The output of a cell, `repr(plan)` and `print(plan)` have the same text, without the address of an object."""
+    """The output of a cell, `repr(plan)` and `print(plan)` have the same text, without a memory address."""
     plan = PLANS[name]()
     assert repr(plan) == str(plan)
     assert "object at 0x" not in repr(plan)
@@ -45,7 +45,7 @@ def test_a_plan_has_the_same_text_in_a_notebook_and_in_print(name):
 
 
 def test_counts_are_displayed_with_their_guarantee():
-    """The output contains the largest counts and the total guarantee of counts and release."""
+    """The output contains the largest counts and the total guarantee of the counts and the release."""
     posts = corpus()
     words = vp.Items().release(posts, BUDGET)
     counts = words.count(posts, vp.Budget(4, 1e-7))
@@ -57,7 +57,7 @@ def test_counts_are_displayed_with_their_guarantee():
 
 
 def test_a_ranking_shows_its_order():
-    """The output contains places, grams, and the total guarantee of ranking and release."""
+    """The output contains the places, the grams, and the total guarantee of the ranking and the release."""
     posts = corpus()
     words = vp.Items().release(posts, BUDGET)
     ranking = words.top(posts, vp.Budget(1, 1e-7), k=2)
@@ -75,8 +75,8 @@ def test_a_corpus_displays_no_private_data():
     assert not re.search(r"\d", text_of(few._repr_html_()))
 
 
-def test_a_release_is_displayed_safely_with_words_first():
-    """Markup is escaped, blanks are quoted, and the output contains the guarantee and a caution about epsilon."""
+def test_a_release_is_displayed_safely_and_words_first():
+    """Markup is escaped, blanks are in quotes, and the output contains the guarantee and a caution about epsilon."""
     table = pl.DataFrame({"who": range(7000), "what": HOSTILE * 1000})
     items = vp.Items().release(vp.read(table, user="who", items="what"), vp.Budget(8, 1e-7))
     shown = items._repr_html_()
@@ -119,7 +119,10 @@ def test_a_guarantee_is_displayed_with_its_meaning():
 
 
 def test_grams_are_printed_safely_and_words_first():
-    """Control characters are escaped and blanks are quoted. Letters precede digits, and digits precede other signs."""
+    """Control characters are escaped, and blanks are quoted.
+
+    Letters precede digits, and digits precede other characters.
+    """
     assert printable(("a\x1b[31m", " ", "")) == "a\\x1b[31m ' ' ''"
     assert words_first([("'",), ("1",), ("a",), ("é",)]) == [("a",), ("é",), ("1",), ("'",)]
 
@@ -181,7 +184,7 @@ def test_sequences_show_their_lengths(monkeypatch, lengths):
 
 
 def test_short_computations_display_no_progress(monkeypatch):
-    """Computations of less than half a second display no progress, so short cells have no extra output."""
+    """Computations that take less than half a second display no progress, so short cells have no extra output."""
     sink = Notebook()
     monkeypatch.setattr(sys, "stderr", sink)
     shown = in_notebook(monkeypatch)

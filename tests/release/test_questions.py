@@ -1,4 +1,4 @@
-"""Tests of queries. Public queries depend only on the release, and private results are marked."""
+"""Tests of queries. Tests that public queries depend only on the release, and that private results are marked."""
 
 import datetime
 import re
@@ -97,7 +97,7 @@ def test_an_explanation_names_the_missing_part_of_a_phrase(phrases):
 
 
 def test_users_needed_equal_the_numbers_of_the_plan(words, phrases, tmp_path):
-    """The numbers of users needed equal those of the plan, even for a saved release, whose plan is computed again."""
+    """The numbers of users needed equal those of the plan, even if the plan of a saved release is computed again."""
     plan = vp.Items(max_items_per_user=100).plan(BUDGET)
     wanted = [plan.users_needed(each, per_user=10) for each in (0.5, 0.95)]
     words.save(tmp_path / "words")
@@ -109,7 +109,7 @@ def test_users_needed_equal_the_numbers_of_the_plan(words, phrases, tmp_path):
 
 
 def test_explanations_of_heavy_hitters_describe_votes(said):
-    """The explanation mentions the length of the word, the one vote of each user, and the excluded words."""
+    """The explanation mentions the length of the word, the single vote of each user, and the excluded words."""
     found = vp.HeavyHitters(max_length=4, exclude=["tea"]).release(said, BUDGET)
     text = str(found.explain("long"))
     assert "has 4 characters and an end mark" in text
@@ -178,10 +178,10 @@ def test_a_summary_is_private_and_rounded(said):
         said.summary(frequent=-1)
 
 
-def test_a_summary_of_items_and_of_empty_data():
+def test_items_and_empty_data_have_a_summary():
     """A summary of items has no figures about texts.
 
-    A token with the same name as a figure does not replace the figure. An empty table also has a summary.
+    A token with the same name as a figure does not replace the figure.
     """
     table = pl.DataFrame({"who": [1, 1, 2], "what": ["users", "users", "tea"]})
     found = vp.read(table, user="who", items="what").summary(exact=True, frequent=2)
@@ -194,7 +194,7 @@ def test_a_summary_of_items_and_of_empty_data():
 
 
 def test_settings_are_compared_without_data():
-    """The comparison has a row for each setting, budget, length and number of items, with numbers of the plans."""
+    """The comparison has a row for each setting, budget, length and number of items, with the numbers of the plans."""
     budgets = [vp.Budget(1, 1e-7), vp.Budget(2, 1e-7)]
     found = vp.compare(
         {"few": vp.Items(max_items_per_user=20), "two": vp.NGrams(max_length=2, max_phrases_per_user=20)}, budgets
@@ -289,7 +289,7 @@ def test_no_mechanism_imports_exact_figures():
 
 @pytest.mark.parametrize("wrong", [7, None, ["a", 1], b"apt"])
 def test_items_of_other_types_are_rejected(words, wrong):
-    """The error lists the allowed types. The explanation of an empty item is also tested, and contains no limit."""
+    """The error lists the allowed types. An empty item is explained without a limit."""
     with pytest.raises(InputError, match="`item` must be a text or a list of tokens"):
         words.explain(wrong)
     assert "limit" not in str(words.explain(""))

@@ -1,4 +1,4 @@
-"""Tests of `Release`, which contains a set of grams in canonical order and no other data."""
+"""Tests of `Release`, which contains only a set of grams in canonical order."""
 
 import dataclasses
 
@@ -40,8 +40,8 @@ def test_iteration_yields_words_in_order(words):
     assert len(words) == 5
 
 
-def test_tuples_are_yielded_if_grams_were_requested():
-    """A release of grams yields tuples even if all grams have length 1, so the type does not depend on the data."""
+def test_a_release_of_grams_yields_tuples():
+    """The values are tuples even if all grams have length 1, so the type does not depend on the data."""
     assert list(Release(table_of([("a",)]), PLAN, GUARANTEE)) == [("a",)]
 
 
@@ -78,7 +78,7 @@ def test_tables_have_the_documented_columns(words):
 
 @pytest.mark.parametrize("name", ["gram", "length", "word", "users", "place", "noisy"])
 def test_a_key_column_may_have_any_name(name, tmp_path):
-    """Tables of keys, counts and rankings have the key column and one column of results, even if names collide."""
+    """Tables of keys, counts and rankings have a key column and one column of results, even if their names collide."""
     rows = pl.DataFrame({"who": range(6000), name: [7] * 4000 + [5] * 2000})
     corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(epsilon=4, delta=1e-8)
     keys = vp.Items(max_items_per_user=1).release(corpus, budget)
@@ -160,7 +160,7 @@ def test_an_empty_release_has_no_rows(release_of):
 
 @given(st.sets(grams, max_size=12))
 def test_canonical_order_is_accepted(members):
-    """Distinct grams sorted by length and bytes make a release that yields exactly these grams."""
+    """A release of distinct grams, sorted by length and bytes, yields exactly these grams."""
     rows = canonical(members)
     assert list(Release(table_of(rows), PLAN, GUARANTEE)) == rows
 
@@ -204,7 +204,7 @@ def test_a_table_with_schema_metadata_is_rejected(words):
 
 @given(st.sets(grams, max_size=12), st.data())
 def test_bytes_depend_only_on_the_rows(members, data):
-    """The bytes of the file depend only on the rows, not on the chunks and slices of the table."""
+    """The bytes of the file do not depend on the chunks and slices of the table."""
     rows = canonical(members)
     cut = data.draw(st.integers(0, len(rows)))
     pieces = pa.concat_tables([table_of([("x",), *rows[:cut]]).slice(1), table_of(rows[cut:])])

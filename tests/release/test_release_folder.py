@@ -1,4 +1,4 @@
-"""Tests of `replace_folder`. After a crash at any moment, either the old or the new folder is complete."""
+"""Tests of `replace_folder`. Tests that either the old or the new folder is complete after a crash at any moment."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ class Breaker:
 
 
 def run_broken(target, at, failure, *, also_after):
-    """Replace `target` with NEW while call number `at` fails, and return whether that call occurred."""
+    """Replace `target` with NEW while the call with number `at` fails, and return whether that call occurred."""
     with pytest.MonkeyPatch.context() as patch:
         breaker = Breaker(patch, at, failure, also_after=also_after)
         with suppress(Crash, OSError):
@@ -119,7 +119,7 @@ def test_a_displaced_release_can_be_loaded(words, tmp_path):
 
 
 def test_two_writers_do_not_disturb_each_other(tmp_path, monkeypatch):
-    """If a second writer finishes while the first writes, the folder contains the files of the last writer."""
+    """If a second writer finishes while the first is writing, the folder contains the files of the last writer."""
     target, plain = tmp_path / "words", folder._write
 
     def write_slowly(fresh, files):

@@ -61,7 +61,7 @@ def page_of(release):
 
 
 class Parsed(HTMLParser):
-    """Collects the elements, attributes and texts of a page, with scripts and styles parsed as in a browser."""
+    """Collects the elements, attributes and texts of a page, and parses scripts and styles like a browser."""
 
     def __init__(self, page):
         super().__init__()
@@ -115,7 +115,7 @@ def test_probabilities_of_optimal_selection_agree_with_the_plan():
 
 
 def test_probabilities_of_ngrams_agree_with_the_plan():
-    """With the planned noise instead of the executed noise, the number of users needed equals that of the plan."""
+    """If the executed noise is replaced by the planned noise, the number of users needed equals that of the plan."""
     plan = vp.NGrams(max_length=4, max_phrases_per_user=50).plan(BUDGET)
     voting = plan.mechanism.voting(2)
     for each in plan.lengths[1:]:
@@ -134,7 +134,7 @@ def test_probabilities_of_heavy_hitters_agree_with_the_plan():
 
 
 def test_a_cutoff_below_the_threshold_has_no_number_of_users():
-    """If the weight cannot reach the threshold, the report contains no number of users."""
+    """If a weight cannot reach the threshold, the report contains no number of users."""
     numbers = {"pass": "threshold", "noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None
     facts = about_union.facts_of({"weighting": "weighted", "max_items_per_user": 3, "passes": [numbers]})
@@ -211,7 +211,7 @@ def test_values_of_a_plan_are_escaped():
 
 @given(st.recursive(st.text() | st.floats(allow_nan=False, allow_infinity=False), lambda each: st.lists(each)))
 def test_json_in_the_page_is_inert(content):
-    """JSON in the page cannot end a script element, and it reads back unchanged."""
+    """JSON in the page cannot end a script element, and is parsed without changes."""
     text = json_for_html(content)
     assert text.isascii()
     assert not set("<>&") & set(text)
@@ -266,7 +266,7 @@ def test_the_page_contains_the_numbers_of_the_executed_rounds():
 
 @given(st.floats(1e-300, 1e300))
 def test_bounds_in_texts_are_rounded_up(number):
-    """A bound in the text is never below the number, and at most 1.1 % above it, plus 1 from 1000 on."""
+    """A bound in the text is never below the number, and at most 1.1 % above it (plus 1 for numbers from 1000)."""
     shown = Fraction(in_words.at_most(number).replace(",", ""))
     assert Fraction(number) <= shown <= Fraction(number) * Fraction("1.011") + (1 if number >= 1000 else 0)
 
@@ -298,7 +298,7 @@ def test_saving_counts_and_rankings_updates_the_report(tmp_path):
         verify(page.parent)
 
 
-def test_pages_of_counts_and_rankings_list_only_their_own_omissions():
+def test_pages_of_counts_and_rankings_list_only_what_they_omit_themselves():
     """The pages also contain the epsilon of the total guarantee."""
     said = ["thank you very much", "see you soon"] * 1500
     posts = vp.read({"who": list(range(3000)), "what": said}, user="who", text="what")
@@ -307,7 +307,7 @@ def test_pages_of_counts_and_rankings_list_only_their_own_omissions():
     assert ["an order by frequency" in page for page in pages] == [True, False, False]
     assert ["the number of users of an item" in page for page in pages] == [True, False, True]
     assert ["items, with noisy counts" in page for page in pages] == [False, True, False]
-    assert not any("At this epsilon" in page for page in pages[1:])  # This is a statement about only the release.
+    assert not any("At this epsilon" in page for page in pages[1:])  # This statement applies only to the release.
     for page in pages:
         [stated] = re.findall(r"</span>\(([0-9.]+), [0-9e-]+\)-DP", page)
         assert f"<dt>Epsilon</dt><dd>{stated}</dd>" in page
@@ -413,7 +413,7 @@ def test_a_large_delta_is_reported_with_the_number_of_people_that_it_fits(delta,
 
 
 @given(st.floats(1e-12, 1e-3))
-def test_people_covered_is_the_largest_number_for_which_delta_is_small(delta):
+def test_the_largest_number_of_people_with_a_small_delta_is_found(delta):
     """For n people, a small delta is at most 0.01 / n."""
     people = in_words.people_covered(delta)
     assert people * delta <= 0.01 * (1 + 1e-9)
@@ -445,7 +445,7 @@ def test_the_report_contains_the_metadata_of_the_operator(tmp_path):
 
 
 def test_metadata_can_be_added_later(tmp_path):
-    """Saving the same release again with a title does not need `overwrite=True`, but another release does."""
+    """Saving the same release again with a title does not require `overwrite=True`, but saving another release does."""
     release = release_of([("tea",)], PLANS["union.html"])
     release.save(tmp_path / "here")
     vp.load(tmp_path / "here").with_metadata(title="Tea").save(tmp_path / "here")
@@ -459,7 +459,7 @@ def test_metadata_can_be_added_later(tmp_path):
     "said", [{"title": "two\nlines"}, {"operator": "x" * 501}, {"date": "22.11.2026"}, {"purpose": 3}]
 )
 def test_metadata_must_be_one_line(tmp_path, said):
-    """Metadata that is not one line of text is rejected before any file is written."""
+    """Metadata other than one line of text is rejected before any file is written."""
     with pytest.raises(vp.errors.InputError, match=next(iter(said))):
         release_of([("tea",)], PLANS["union.html"]).with_metadata(**said)
     assert not (tmp_path / "here").exists()
@@ -503,7 +503,7 @@ def test_a_page_of_a_hundred_thousand_phrases_is_small():
 
 
 def test_the_page_of_a_very_large_release_contains_only_the_first_grams(monkeypatch):
-    """The page mentions the omission, and its headings contain the number of all grams."""
+    """The page mentions the omission, and its headings contain the total number of grams."""
     from voxpop.release.report import page
 
     monkeypatch.setattr(page, "MOST_SHOWN", 2)
@@ -545,7 +545,7 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_has_sufficient_contrast(theme):
+def test_all_text_has_sufficient_contrast(theme):
     """Every pair of text and background colours has a contrast of at least 4.5 (WCAG AA), in both themes."""
     colours = palette(theme)
     grounds = ("paper", "card", "sunk", "wash")
@@ -563,7 +563,7 @@ def test_text_has_sufficient_contrast(theme):
 def test_the_report_contains_the_bound_of_min_users(union):
     """If `min_users` is given, the report contains its bound, rounded up.
 
-    With optimal selection, items with fewer users have probability 0.
+    With optimal selection, items with fewer users are released with probability 0.
     """
     budget = vp.Budget(2, 1e-7)
     plans = [replace(union, min_users=each).plan(budget) for each in (None, 40)]

@@ -43,7 +43,7 @@ KINDS = pytest.mark.parametrize(
 
 @KINDS
 def test_all_table_formats_have_the_same_rows(results, kind):
-    """Arrow, polars, pandas and lists have the same rows in the same order."""
+    """Arrow and polars tables, pandas frames and lists have the same rows in the same order."""
     result, _ = results[kind]
     table = result.to_arrow()
     assert len(result) == len(result.to_list()) == table.num_rows > 0
@@ -102,8 +102,8 @@ def test_missing_pandas_is_reported(results, monkeypatch):
         results[vp.Release][0].to_pandas()
 
 
-def test_counts_belong_to_one_release(results, tmp_path):
-    """Counts cannot be saved to or loaded from a release with the same grams and another guarantee."""
+def test_counts_belong_to_exactly_one_release(results, tmp_path):
+    """Counts cannot be saved to or loaded from a release with the same grams but another guarantee."""
     words, counts = results[vp.Release][0], results[vp.Counts][0]
     other = vp.Release(words.grams, StoredPlan({}), vp.Guarantee(1, 1e-9), words.token_source, words.keys)
     other.save(tmp_path / "other")

@@ -1,4 +1,4 @@
-"""The plan, record, command line, report, JSON and Parquet files show the same numbers."""
+"""Tests that the plan, record, command line, report, JSON files and Parquet files show the same numbers."""
 
 import html
 import json
@@ -100,7 +100,7 @@ def test_all_outputs_contain_the_same_number_of_released_rows(case, shown):
 def test_all_outputs_contain_the_same_guarantee(case, shown):
     """The plan, the record, the command line and the report contain the same guarantee.
 
-    Counts and rankings also contain the total guarantee together with their release.
+    Counts and rankings also contain the total guarantee of themselves and their release.
     """
     stated = case.result.guarantee
     assert (
@@ -148,8 +148,8 @@ def test_all_outputs_contain_the_same_numbers_of_the_plan(case, shown):
             assert cell == str(value).replace(",", "") or float(cell) == pytest.approx(value, rel=1e-5), name
 
 
-def test_all_outputs_contain_the_same_users_needed(case, shown):
-    """The number of users that a plan computes is in its text, the loaded plan, the output of `show` and the report."""
+def test_all_outputs_contain_the_same_number_of_users_needed(case, shown):
+    """The number of users needed is in the text of a plan, the loaded plan, the output of `show` and the report."""
     if case.mechanism.story is None:
         assert not hasattr(case.result.plan, "users_needed")
         return

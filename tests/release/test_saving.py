@@ -63,7 +63,7 @@ def test_a_plan_is_saved_with_its_numbers(words, tmp_path):
 def test_a_folder_contains_four_files_and_only_public_numbers(saved):
     """The files are the checksums, the grams, the report, and a record with exactly the listed entries.
 
-    No other folder remains.
+    No temporary folder remains.
     """
     assert sorted(contents(saved)) == ["SHA256SUMS", "release.json", "release.parquet", "report.html"]
     record = json.loads((saved / "release.json").read_text(encoding="utf-8"))
@@ -83,7 +83,7 @@ def test_a_folder_contains_four_files_and_only_public_numbers(saved):
 
 
 def test_bytes_depend_only_on_the_release(words, saved, tmp_path):
-    """Saving again, to the same or another folder, and saving a loaded release give the same bytes."""
+    """Saving again to the same or another folder and saving a loaded release give the same bytes."""
     first = contents(saved)
     load(saved).save(tmp_path / "again")
     words.save(saved)
@@ -258,7 +258,7 @@ def test_load_reads_one_release_while_another_is_saved(saved, words, release_of,
 
     monkeypatch.setattr(ResultKind, "_read", read_and_disturb)
     assert list(load(saved)) == ["oat"]
-    assert len(reads) == 9  # `load` reads three files again, and once more for the guarantees of all results.
+    assert len(reads) == 9  # `load` reads three files again, and then once more for the guarantees of all results.
 
 
 def test_load_raises_an_error_if_a_folder_keeps_changing(saved, monkeypatch):

@@ -75,7 +75,7 @@ def test_a_signed_folder_is_verified(folder, key, tmp_path, capsys):
 @needs_ssh
 @pytest.mark.parametrize("harm", ["metadata", "another key", "another file"])
 def test_signatures_of_other_people_and_contents_are_rejected(folder, key, tmp_path, harm):
-    """A signature is rejected if the folder was saved again, or if it is from another key or for another file."""
+    """Signatures are rejected if the folder was saved again, or if they are from another key or for another file."""
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
     sign(folder, key, signature)
     check_signature(folder, signature, signers, "ann@example.org")
@@ -137,7 +137,7 @@ def test_signatures_without_ssh_are_reported(folder, tmp_path, monkeypatch):
 
 
 def test_a_digest_depends_on_the_folder(folder, capsys):
-    """Another digest than that of the folder is an error. The options for a signature require each other."""
+    """A digest that differs from that of the folder is an error. The options for a signature must be given together."""
     digest = verify(folder)["digest"]
     assert main(["verify", str(folder), "--digest", digest]) == 0
     vp.load(folder).with_metadata(title="Other").save(folder)
@@ -204,7 +204,7 @@ def test_names_of_public_lists_are_removed():
 
 
 def test_names_of_every_locale_are_read():
-    """Each supported locale has names. They do not contain the patterns with which Faker combines names."""
+    """Each supported locale has names, without the patterns that Faker uses to combine names."""
     person = pytest.importorskip("faker.providers.person", reason="faker is not installed")
     empty = []
     for each in pkgutil.iter_modules(person.__path__):
@@ -228,7 +228,7 @@ def test_a_missing_faker_is_reported(monkeypatch):
 
 @pytest.mark.parametrize("mechanism", [vp.Items(max_items_per_user=20), vp.NGrams(max_length=2)])
 def test_mentions_cannot_be_removed_if_the_tokenizer_removed_the_mark(mechanism):
-    """The default tokenizer reduces "@bob" to "bob", so a filter for mentions would find none."""
+    """The default tokenizer reduces "@bob" to "bob", so a filter for mentions would not find any."""
     said = pl.DataFrame({"who": range(3000), "what": ["see @bob soon"] * 3000})
     words = mechanism.release(vp.read(said, user="who", text="what"), BUDGET)
     assert "bob" in words

@@ -10,7 +10,7 @@ from voxpop.release.result import StoredPlan
 NUMBERS = {"sigma": 1.23456789, "cutoff": None, "users_needed": [{"items": 1, "users": None}], "budgets": [0.5, 0.5]}
 
 
-def test_every_number_is_an_attribute():
+def test_every_number_of_a_stored_plan_is_an_attribute():
     """Stored values can be read as attributes."""
     plan = StoredPlan(NUMBERS)
     assert (plan.sigma, plan.cutoff, plan.users_needed) == (1.23456789, None, [{"items": 1, "users": None}])
@@ -30,7 +30,7 @@ def test_to_dict_is_a_copy():
     assert plan.to_dict() == NUMBERS
 
 
-def test_text_has_a_line_per_number():
+def test_the_text_has_one_line_per_number():
     """The text of a plan of an unknown mechanism shows every number with its name."""
     assert str(StoredPlan(NUMBERS)).splitlines() == [
         "sigma: 1.23456789",

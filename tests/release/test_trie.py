@@ -1,4 +1,4 @@
-"""The packed data in a page contains exactly the grams of the release."""
+"""Tests that the packed data in a page contains exactly the grams of the release."""
 
 import json
 import zlib
@@ -22,7 +22,7 @@ def table_of(grams):
 
 
 def unpacked(packed):
-    """Unpack the data as in the page, and return the number of each beginning of a gram."""
+    """Unpack the data as in the page, and return the number stored with each prefix of a gram."""
     content = json.loads(zlib.decompress(b64decode(packed)))
     above, found = [()], {}
     for children, tokens, numbers in content["depths"]:
@@ -45,5 +45,5 @@ def test_packing_keeps_every_gram(grams, most):
 
 @given(GRAMS)
 def test_grams_without_counts_have_the_number_zero(grams):
-    """Without counts, grams have the number 0, which distinguishes them from beginnings that are not grams."""
+    """Without counts, grams have the number 0, which distinguishes grams from prefixes that are not grams."""
     assert {gram for gram, number in unpacked(payload_of(table_of(grams))).items() if number == 0} == grams

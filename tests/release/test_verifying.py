@@ -151,14 +151,14 @@ def test_changed_files_are_detected(copy, change):
 
 @pytest.mark.parametrize("content", [b"", b"abc\n", b"\xff\xfe", b"0 *release.json\n"])
 def test_a_list_of_another_format_is_rejected(copy, content):
-    """An invalid list of checksums raises an error with a message and no traceback."""
+    """An invalid list of checksums raises an error with a message but without a traceback."""
     (copy / "SHA256SUMS").write_bytes(content)
     with pytest.raises(ReleaseError, match=r"SHA256SUMS must list a checksum and a name"):
         verify(copy)
 
 
 def test_an_added_folder_is_detected(copy):
-    """A folder among the files is reported as added, and not read as a file."""
+    """A folder among the files is reported as added, but not read as a file."""
     (copy / "more").mkdir()
     with pytest.raises(ReleaseError, match="was added since"):
         verify(copy)
@@ -175,7 +175,7 @@ def test_a_published_algorithm_is_reported_as_not_planned_again(tmp_path, name):
 
 
 def test_other_compression_of_a_report_is_accepted(copy):
-    """`verify` compares the unpacked grams of the page, and not their compressed bytes."""
+    """`verify` compares the unpacked grams of the page instead of their compressed bytes."""
     page = copy / "report.html"
     again = lambda found: b64encode(zlib.compress(zlib.decompress(b64decode(found[0])), 1)).decode()  # noqa: E731
     text = re.sub('(?<=id="grams">)[A-Za-z0-9+/=]+', again, page.read_text())
@@ -252,14 +252,14 @@ def of_two(part):
 
 
 def with_limit_of_more(record, _):
-    """Add a limit that only the entry of parts has to the plan, with the error and the bound for this limit."""
+    """Give the plan a limit that only the entry of parts has, together with the error and the bound for this limit."""
     rows = [{**row, "limit": 4} if row["pass"] == "more" else row for row in record["plan"]["passes"]]
     plan = plan_again({**record["plan"], "passes": rows}, None)
     record.update(plan=plan.to_dict(), error=plan.error)
 
 
 def with_passes_of_parts(record, _):
-    """Make the transcript contain the passes of parts, although the certificate contains rounds."""
+    """Replace the transcript with the passes of parts, although the certificate contains rounds."""
     with_limit_of_more(record, _)
     record["transcript"] = [{"pass": name} for name in ("classes", "few", "sizes", "more", "rest")]
     record["transcript"][3]["limit"] = 4
@@ -286,7 +286,7 @@ def with_passes_of_parts(record, _):
         ("six keys", lambda record, _: record["transcript"][-2]["certificate"]["numbers"]["menu"][0].update(sigma=0.1)),
     ],
 )
-def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
+def test_contents_of_another_entry_are_detected(folders, tmp_path, name, change):
     """The plan, the certificate, the transcript and the error of keys must belong to the same chosen entry."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / name, copy)
@@ -297,7 +297,7 @@ def test_parts_of_another_entry_are_detected(folders, tmp_path, name, change):
         sums = {**record["checksums"], "profile.json": checksum((copy / "profile.json").read_bytes())}
         (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
     except LookupError:
-        pass  # A report cannot be made for such a plan.
+        pass  # No report can be created for such a plan.
     resummed(copy)
     with pytest.raises(ReleaseError, match=r"profile\.json: "):
         verify(copy)
@@ -392,7 +392,7 @@ def test_impossible_contents_are_detected(request, tmp_path, source, change):
         sums = {**record["checksums"], "profile.json": checksum((copy / "profile.json").read_bytes())}
         (copy / "report.html").write_bytes(vp.load(copy)._page(sums))
     except (LookupError, ReleaseError):
-        pass  # A report cannot be made for such contents.
+        pass  # No report can be created for such contents.
     resummed(copy)
     with pytest.raises(ReleaseError, match=r"was changed after|is not the one that the settings give|malformed"):
         verify(copy)
