@@ -21,7 +21,7 @@ PAIRS_FOR_A_RELEASE = 50_000
 
 
 def sound_cells() -> list[tuple[str, int]]:
-    """Return every weighting with the norm of its noise."""
+    """Return every weighting together with the norm of its noise."""
     return [(name, rule.norm) for name, rule in WEIGHTINGS.items()]
 
 
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command.
 
     Args:
-        arguments: The arguments of the command line.
+        arguments: The command-line arguments.
 
     Returns:
         The exit code.

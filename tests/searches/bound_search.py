@@ -25,7 +25,7 @@ class Reached:
     Attributes:
         pairs: The number of neighbouring pairs that were weighed.
         beyond: The largest excess of a distance over the bound of the extra user, in units of weight.
-        closest: The largest distance relative to that bound, for bounds that are not tiny.
+        closest: The largest distance relative to the bound of the extra user, for bounds that are not tiny.
     """
 
     pairs: int
@@ -37,7 +37,7 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
     """Search for neighbouring pairs with a larger distance than the bound of the extra user.
 
     Args:
-        weighting: A name, or a rule of `voxpop.privacy.weightings`.
+        weighting: The name of a weighting, or a rule of `voxpop.privacy.weightings`.
         pairs: The number of pairs, rounded up to whole batches.
         limit: The maximum number of items per user.
         seed: The seed of the search.
@@ -65,7 +65,7 @@ def search_reaches(weighting: str | WeightingRule, *, pairs: int, limit: int = 6
 
 
 def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
-    """Return bounds of users, which are zero, a few steps, any number below 1, exactly 1, and several times 1."""
+    """Return user bounds, including zero, a few steps, any number below 1, exactly 1, and several times 1."""
     kind = rng.integers(5, size=shape)
     parts = rng.random(shape) * np.array([0.0, 2e-6, 1.0, 0.0, float(MOST_BOUND)])[kind]
     bounds: Int64s = np.where(kind == 3, ONE_BOUND, np.floor(parts * ONE_BOUND)).astype(np.int64)
@@ -73,7 +73,7 @@ def some_reaches(rng: Generator, shape: tuple[int, int]) -> Int64s:
 
 
 def reach_distances(crowds: Crowds, weighting_rule: WeightingRule, bounds: Int64s, limit: int) -> Floats:
-    """Return the distance between the two histograms of each pair, computed by the real kernel with these bounds."""
+    """Return the distance between the two histograms of each pair, computed by the real kernel with the bounds."""
     setting = RuleSetting(limit, 2, weighting_rule.bits(crowds.cutoff), bound=MOST_BOUND)
     setting = replace(setting, cutoff=round(crowds.cutoff * setting.unit))
     larger = _weighed(crowds, weighting_rule, setting, crowds.sets, bounds)

@@ -1,4 +1,4 @@
-"""A search over millions of neighbouring pairs for a larger sensitivity than the claimed sensitivity of a weighting."""
+"""A search over millions of neighbouring pairs for a sensitivity above the claimed sensitivity of a weighting."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Searched:
         wild: The largest distance of random pairs.
         piled: The largest distance of pairs built like the known counterexample.
         climbed: The largest distance after hill climbing from the best pair of each kind.
-        worst: The pair of the largest distance, a batch of one.
+        worst: The pair with the largest distance, as a batch of one pair.
     """
 
     pairs: int
@@ -42,7 +42,7 @@ class Searched:
 
     @property
     def distance(self) -> float:
-        """The largest distance of all pairs."""
+        """The largest distance over all pairs."""
         return max(self.wild, self.piled, self.climbed)
 
     @property
@@ -62,16 +62,16 @@ def search_broadly(
 ) -> Searched:
     """Search neighbouring pairs for the largest distance. One call of the real kernel weighs thousands of pairs.
 
-    Half of the pairs are random, and a quarter resemble the known counterexample. The last quarter results from hill
-    climbing, which starts at the best pair of each kind. Starting weights are arbitrary, because a weighting must be
-    contractive from all of them.
+    Half of the pairs are random, and a quarter resemble the known counterexample. The last quarter is found by hill
+    climbing from the best pair of each kind. Starting weights are arbitrary, because a weighting must be contractive
+    for all starting weights.
 
     Args:
-        weighting: A name, or a rule.
-        norm: The norm, 1 or 2.
+        weighting: The name of a weighting, or a rule.
+        norm: The norm of distances, 1 or 2.
         pairs: The approximate number of pairs.
         limit: The maximum number of items per user.
-        users: The maximum number of users of a pair, including the extra user. The default is a few.
+        users: The maximum number of users of a pair, including the extra user. The default is a small number.
         seed: The seed of the search.
 
     Returns:

@@ -1,8 +1,8 @@
 """Thousands of small neighbouring collections that are weighed in one call of a kernel.
 
 Each pair has a separate block of items, so pairs are independent. A pair starts from arbitrary weights of earlier
-users, because a weighting must not increase the distance of two histograms for any starting weights. Then the larger
-collection has the extra user, and finally both have the same users.
+users, because a weighting must not increase the distance between two histograms for any starting weights. The extra
+user of the larger collection is next, followed by the same users in both collections.
 """
 
 from dataclasses import dataclass, replace
@@ -20,8 +20,8 @@ class Crowds:
     """A batch of neighbouring pairs.
 
     Attributes:
-        start: float64 (pairs, items), weights before the extra user, at most the cutoff.
-        sets: bool (pairs, users, items), the items of each user. User 0 is the extra user.
+        start: The weights before the extra user, at most the cutoff, as float64 (pairs, items).
+        sets: Whether each user has each item, as bool (pairs, users, items). User 0 is the extra user.
         cutoff: The weight above which items receive no more weight.
     """
 
@@ -51,16 +51,16 @@ class Crowds:
         return histogram.reshape(self.start.shape)
 
     def where(self, chosen: Bools | Int64s) -> "Crowds":
-        """Return some of the pairs."""
+        """Return the chosen pairs."""
         return Crowds(self.start[chosen], self.sets[chosen], self.cutoff)
 
     def better(self, other: "Crowds", wins: Bools) -> "Crowds":
-        """Return the pairs, replaced by the pairs of the other batch if `wins` is true."""
+        """Return a batch with the other pair if its entry in `wins` is true, and otherwise this pair."""
         start = np.where(wins[:, None], other.start, self.start)
         return Crowds(start, np.where(wins[:, None, None], other.sets, self.sets), self.cutoff)
 
     def mutated(self, rng: Generator, limit: int) -> "Crowds":
-        """Return each pair with a few changes of the items of users and of starting weights."""
+        """Return each pair with a few changes to the items of users and the starting weights."""
         sets = self.sets ^ (rng.random(self.sets.shape) < 1.5 / self.sets[0].size)
         crowded = sets.sum(axis=2) > limit
         sets = np.where(crowded[:, :, None], self.sets, sets)
@@ -98,13 +98,13 @@ def piled_crowds(rng: Generator, pairs: int, limit: int, users: int | None = Non
 
     All items except the last start slightly below the cutoff, and the last item starts at zero. The extra user has all
     items. Each later user has the last item and a few other items that no other later user has. Because the extra user
-    raised these other items, the later users give more weight to the last item.
+    raised the weights of these other items, later users give more weight to the last item.
 
     Args:
         rng: The random generator.
         pairs: The number of pairs.
         limit: The maximum number of items per user.
-        users: The largest number of users, including the extra user.
+        users: The maximum number of users, including the extra user.
     """
     items = limit
     each = int(rng.integers(1, max(1, min(items - 1, 12)) + 1))

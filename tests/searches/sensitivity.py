@@ -28,7 +28,7 @@ class Written(WeightingRule):
         raise NotImplementedError
 
     def novelty(self, setting: RuleSetting) -> UniqueItems:
-        """Return no bound, because searches need none."""
+        """Return None, because searches need no bound."""
         raise NotImplementedError
 
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, setting: RuleSetting) -> None:
@@ -71,12 +71,12 @@ def search_sensitivity(
 
     The search runs the real kernel on both collections. A distance above 1 (and a little rounding) refutes a weighting,
     but a search without such a distance proves nothing. Half of the pairs are small and arbitrary. The other half are
-    built like the known counterexample to DPSU's Algorithm 8. Items are just below the cutoff, one user has all of
-    them, and then users with new items follow.
+    built like the known counterexample to DPSU's Algorithm 8. In these pairs, items are just below the cutoff, one user
+    has all of them, and later users have new items.
 
     Args:
-        weighting: A name, or a rule.
-        norm: The norm, 1 or 2. The default is the weighting's own norm.
+        weighting: The name of a weighting, or a rule.
+        norm: The norm of distances, 1 or 2. The default is the weighting's own norm.
         pairs: The number of pairs to try.
         limit: The maximum number of items per user.
         seed: The seed, which determines the search.
@@ -105,7 +105,7 @@ def neighbour_distance(
     norm: int,
     limit: int,
 ) -> float:
-    """Return the distance between the histograms with and without user `extra`, in the given norm."""
+    """Return the distance between the histograms with and without the user `extra`, in the given norm."""
     setting = RuleSetting(limit, norm, weighting_rule.bits(cutoff))
     setting = replace(setting, cutoff=round(cutoff * setting.unit))
     size = 1 + max((int(user.max()) for user in users if user.size), default=0)

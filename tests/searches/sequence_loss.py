@@ -1,6 +1,6 @@
 """A search for the largest exact privacy loss of one user in sequences, over neighbouring collections.
 
-The larger collection releases a tree. Then the smaller collection is counted with the same released values. Each noisy
+The larger collection releases a tree. Then the smaller collection is counted along the same released values. Each noisy
 histogram contributes its l1 distance times its share of epsilon over the sensitivity. The sum, an exact fraction of
 epsilon, is the loss of the worst outputs along that tree, and must not exceed 1.
 """
@@ -31,11 +31,11 @@ class CostliestPair:
     """The worst pair of neighbours that a search found.
 
     Attributes:
-        loss: the fraction of epsilon that the extra user costs, which is at most 1 if the mechanism is sound.
-        users: the symbols of each user in the larger collection.
+        loss: The fraction of epsilon that the extra user costs, which is at most 1 if the mechanism is sound.
+        users: The symbols of each user in the larger collection.
         extra: index of the user who is missing from the smaller collection.
-        limits: the limits of the tree.
-        grams: whether the tree is a tree of grams (CAC12) instead of contexts.
+        limits: The limits of the tree.
+        grams: Whether the tree is a tree of grams (CAC12) instead of contexts.
         usual: the usual length, if released lengths determine the length of sequences.
     """
 
@@ -51,8 +51,8 @@ def search_sequence_loss(pairs: int = 500, seed: int = 0) -> CostliestPair:
     """Search random neighbouring collections for the largest loss.
 
     Args:
-        pairs: number of pairs.
-        seed: determines the search.
+        pairs: The number of pairs.
+        seed: The seed that determines the search.
 
     Returns:
         The worst pair. A loss above 1 refutes the mechanism, but a search that finds no such loss proves nothing.
@@ -85,11 +85,11 @@ def pair_loss(
     """Return the loss of one pair for the tree that the larger collection releases.
 
     Args:
-        limits: the limits of the exploration.
-        users: symbols of each user, at most `limits.max_length`.
+        limits: The limits of the exploration.
+        users: The symbols of each user, at most `limits.max_length`.
         extra: index of the user who is missing from the smaller collection.
-        secret: source of the noise.
-        grams: whether the tree is a tree of grams instead of contexts.
+        secret: The source of the noise.
+        grams: Whether the tree is a tree of grams instead of contexts.
         usual: the usual length, if released lengths determine the length of sequences.
 
     Returns:
@@ -120,7 +120,7 @@ def _loss(
     except _OtherNoiseError:
         return UNBOUNDED
     loss = Fraction(0)
-    # For each histogram and bin, the share of the node over its sensitivity.
+    # For each histogram and bin, the recorded share is the share of the node divided by the sensitivity.
     for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
         for key in one.keys() | other.keys():
             loss += shares[key] * abs(one.get(key, 0) - other.get(key, 0))
@@ -137,7 +137,7 @@ def _grow(limits: Limits, users: Words, secret: Secret, recorder: "_Recorder", g
 
 
 class _OtherNoiseError(Exception):
-    """Raised if two neighbours with equal outputs get different noise."""
+    """Raised if two neighbours with equal outputs receive different noise."""
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ class _Recorder:
 
     Attributes:
         replayed: The recorder with the released values to repeat.
-        lengths: int64 (1, classes), released first in place of noisy lengths.
+        lengths: The lengths that are released first, in place of noisy lengths, as int64 (1, classes).
     """
 
     replayed: "_Recorder | None" = None
@@ -156,7 +156,7 @@ class _Recorder:
     shares: list[dict[int, Fraction]] = field(default_factory=list)
 
     def released_counts(self, noise, keys, counts):
-        """Replace the noise of a tree."""
+        """Release or repeat noisy counts, in place of the noise of a tree."""
         return self._released(noise.paths, noise, keys, counts, lambda: REAL_COUNTS(noise, keys, counts))
 
     def _released(self, paths, nodes, keys, counts, release):
@@ -174,7 +174,7 @@ class _Recorder:
 
 
 def _laid_out(users: Words, limits: Limits) -> np.ndarray:
-    """Return sequences in the form of `one_sequence_each`."""
+    """Return sequences in the format of `one_sequence_each`."""
     marked = [[*user[: limits.max_length], limits.alphabet] for user in users if len(user)]
     return np.array([symbol for user in marked for symbol in user], np.int32)
 

@@ -1,12 +1,12 @@
 """A search over neighbouring collections in whole releases of n-grams.
 
 The first collection is released, and the weights of every pass are kept. Then its neighbour, without one user, follows
-the same public path. It weighs its own data in every pass, but the release uses the weights of the first collection.
-Two conditions must be satisfied (docs/privacy/individual.md):
+the same public path. The neighbour weighs its own data in every pass, but the release uses the weights of the first
+collection. Two conditions must be satisfied (docs/privacy/individual.md):
 
-- The squared distances between the two, relative to the squares of the noise that ran, add up over all passes after
-  length 1 to at most the planned sum.
-- Both give the same release, including the plan, because all public values are functions of noisy weights.
+- The squared distances between the weights of the two collections, relative to the squared noise scales that ran, add
+  up over all passes after length 1 to at most the planned sum.
+- Both collections give the same release, including the plan, because all public values are functions of noisy weights.
 """
 
 from collections.abc import Iterator
@@ -47,10 +47,10 @@ class Pass:
 
     Attributes:
         name: The name of the pass, as in the purposes of draws.
-        unit: The units of the grid in a weight of 1.
+        unit: The number of grid units in a weight of 1.
         weights: The private weights.
         charge: The charge of the pass, or None at length 1.
-        sigma: The standard deviation of the requested noise, in weight; 0 before the request.
+        sigma: The standard deviation of the requested noise, as a weight, or 0 before the request.
         levels: The requested levels of votes.
     """
 
@@ -91,8 +91,8 @@ class Watched:
 
     Args:
         engine: The engine that weighs.
-        path: The passes of another release, which provide the weights of this release. If there are none, the engine's
-            own weights are used.
+        path: The passes of another release, which provide the weights of this release. If the path is empty, the
+            engine's own weights are used.
     """
 
     def __init__(self, engine: Any, path: "tuple[Any, ...]" = ()) -> None:
@@ -109,7 +109,7 @@ class Watched:
         return WatchedPools(pools, self.passes, self._path) if isinstance(pools, Pools) else pools
 
     def length_walk(self) -> Any:
-        """Begin a walk over lengths that is also recorded."""
+        """Begin a walk over lengths, which is also recorded."""
         return Watched.__new__(Watched)._begin(self)
 
     def _begin(self, engine: "Watched") -> "Watched":
@@ -152,7 +152,7 @@ class Walked:
     """The results of one pair of neighbours.
 
     Attributes:
-        spent: The mu^2 by pass after length 1, relative to the mu^2 that all these passes may spend.
+        spent: The mu^2 of each pass after length 1, relative to the mu^2 that all these passes may spend.
         words: The mu^2 of length 1, relative to the mu^2 of the rounds that ran.
         strayed: Whether the same noisy weights led to another release, or to decisions about other items.
         hit: Whether a word of only the extra user was released. This event is charged to delta, and all other results
@@ -170,7 +170,7 @@ class Walked:
 
     @property
     def total(self) -> float:
-        """The sum over all passes after length 1, which must be at most 1."""
+        """The total mu^2 of all passes after length 1, relative to the allowed mu^2. It must be at most 1."""
         return sum(self.spent.values())
 
 
@@ -194,7 +194,7 @@ def walked(plan: NGramsPlan, corpus: LocalCorpus, user: int, seed: int, *, joine
     try:
         again = plan.release(second, seed=seed)
         differs = again.plan.to_dict() != ran.to_dict() or not again.grams.equals(released.grams)
-        # The certificate with the choices and the transcript must also depend only on noisy weights.
+        # The certificate, including its choices, and the transcript must also depend only on noisy weights.
         differs |= (again.plan.certificate, again.plan.transcript) != (ran.certificate, ran.transcript)
     except StrayedError:
         differs = True
@@ -251,7 +251,8 @@ def said(rng: np.random.Generator) -> LocalCorpus:
     sentences = rng.integers(0, WORDS, (rng.integers(*SENTENCES, endpoint=True), WALK.max_length + 1))
     whole = np.pad(sentences[: rng.integers(1, 4)], ((0, 0), (0, 1)), constant_values=-1).ravel()
     own = np.append(WORDS + np.arange(rng.integers(OWN, endpoint=True)), -1)
-    # The second user has half of the unique words of the first, because each user draws a few of them per round.
+    # The second user also has half of the unique words of the first, because each user draws only a few words per
+    # round.
     users = [np.concatenate([whole, own]), own[own.size // 2 :]]
     for _ in range(USERS):
         part = sentences[rng.integers(len(sentences))][rng.integers(2) : rng.integers(2, WALK.max_length + 2)]

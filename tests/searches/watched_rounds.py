@@ -1,9 +1,9 @@
 """Adaptive rounds of two neighbouring collections, which record the weights of each round and their distance.
 
 The first collection runs the rounds, and the outcome of every item in every round is kept. Its neighbour weighs its own
-data, but items that the first collection decided get the outcome that they had there. Therefore both have the same
-noisy weights of shared items. By docs/privacy/adaptive.md ("Shared items"), both must decide about the same items in
-every round, except items that are only in the pool of the extra user.
+data, but items that were decided for the first collection get the same outcome. Therefore both have the same noisy
+weights of shared items. According to docs/privacy/adaptive.md ("Shared items"), both must decide about the same items
+in every round, except items that are only in the pool of the extra user.
 """
 
 from collections.abc import Hashable
@@ -22,11 +22,11 @@ class Round:
 
     Attributes:
         name: The name of the pass.
-        unit: The units of the grid in a weight of 1.
-        sigma: The standard deviation of the executed noise, in weight.
-        weights: The private weights by decided item.
+        unit: The number of grid units in a weight of 1.
+        sigma: The standard deviation of the executed noise, as a weight.
+        weights: The private weight of each item that was decided in the round.
         outcomes: The outcome of the same items: score (missing in the first round), state, and level of listed items.
-        answer: The noisy counts of the choice of a limit.
+        answer: The noisy counts for the choice of a limit.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Round:
     answer: list[int] = field(default_factory=list)
 
     def apart(self, other: "Round") -> float:
-        """Return the Euclidean distance from the weights of a neighbour, including items of only one of the two."""
+        """Return the Euclidean distance from the weights of a neighbour, including items that only one of them has."""
         items = self.weights.keys() | other.weights.keys()
         gaps = [self.weights.get(item, 0) - other.weights.get(item, 0) for item in items]
         return float(np.linalg.norm(np.array(gaps, np.float64))) / self.unit
@@ -53,7 +53,7 @@ class WatchedPools:
     Args:
         pools: The pools that weigh.
         passes: The list to which rounds are added.
-        path: The passes of another release, which provide the outcomes of these pools. If there are none, the pools'
+        path: The passes of another release, which provide the outcomes of these pools. If the path is empty, the pools'
             own outcomes are used.
     """
 
@@ -128,13 +128,13 @@ class WatchedSizes:
 
 
 def strayed(larger: list[Round], smaller: list[Round]) -> bool:
-    """Return whether rounds differ in items that other users also have.
+    """Return whether the rounds decided about different items that other users also have.
 
     Args:
         larger: The rounds of the collection with the user, beginning with the first.
         smaller: The rounds of the collection without the user.
     """
-    # After the first round, items of pools of the smaller collection are shared items.
+    # After the first round, items in pools of the smaller collection are shared items.
     shared = {item for each in smaller[1:] for item in each.weights}
     return any(
         one.weights.keys() & shared != other.weights.keys() for one, other in zip(larger[1:], smaller[1:], strict=True)
@@ -152,7 +152,7 @@ def hit(larger: list[Round], smaller: list[Round]) -> bool:
 def _shown(
     kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
-    """Record the decided items, and return their outcomes, which are earlier outcomes if there are any."""
+    """Record the decided items, and return their outcomes, or the outcomes of an earlier round if it has any."""
     known = {} if before is None else before.outcomes
     outcomes = [known.get(item, each) for item, each in zip(items, own, strict=True)]
     kept.weights.update(zip(items, weights.tolist(), strict=True))

@@ -37,8 +37,8 @@ def search_weighing(weighting: str | WeightingRule, *, norm: int, pairs: int, li
     """Search neighbouring pairs for the largest distance after `Corpus.weigh`.
 
     Args:
-        weighting: A name, or a rule of `voxpop.mechanisms.set_union`.
-        norm: The norm, 1 or 2.
+        weighting: The name of a weighting, or a rule of `voxpop.privacy.weightings`.
+        norm: The norm of distances, 1 or 2.
         pairs: The number of pairs, rounded up to whole batches.
         limit: The maximum number of items per user. Users have up to 6 items.
         seed: The seed of the search.

@@ -12,7 +12,7 @@ PAGES = ["home", "news", "sport", "weather"]
 
 @pytest.fixture(scope="session")
 def visits() -> vp.Corpus:
-    """Return 6,000 users with one sequence each from a chain that begins at "home" and often repeats a page."""
+    """Return 6,000 users, each with one sequence from a Markov chain that begins at "home" and often repeats a page."""
     rng = np.random.default_rng(3)
     sequences = []
     for _ in range(6000):

@@ -63,7 +63,7 @@ def naive_counts(tree, users, max_length, size=3):
 def test_counts_equal_the_reference_implementation(users, max_gram, copies):
     """With almost no noise, nodes count the symbols after their contexts.
 
-    The child "others" has the contexts that no other child has.
+    The child "others" covers the contexts that no other child covers.
     """
     users = users * copies
     tree = grown(users, max_gram=max_gram)
@@ -73,7 +73,7 @@ def test_counts_equal_the_reference_implementation(users, max_gram, copies):
 
 
 def test_the_end_after_max_length_symbols_is_not_counted_as_a_step():
-    """A full sequence has max_length steps. A shorter sequence of n symbols has n + 1 steps."""
+    """A sequence of max_length symbols has max_length steps. A shorter sequence of n symbols has n + 1 steps."""
     assert grown([[0, 1, 2, 0, 1]] * 7, max_gram=1).counts.sum() == 35
     assert grown([[0, 1, 2, 0]] * 7, max_gram=1).counts.sum() == 35
 
@@ -101,7 +101,7 @@ def test_smoothed_probabilities_add_up_to_one(model):
 def test_large_noise_gives_the_probabilities_of_shorter_contexts():
     """If the noise scale is far above the counts, longer contexts have the probabilities of their parents.
 
-    Otherwise, they have their own.
+    Otherwise, longer contexts have different probabilities.
     """
     rng = np.random.default_rng(0)
     alike = np.array([4000, 3000, 2000, 1000])
@@ -130,13 +130,14 @@ def test_quantiles_agree_with_integrals(noisy, expected, scale, level):
     distance = np.abs(noisy - ratio * expected) / scale
     density = density * np.exp(-(distance - distance.min()))
     below = np.append(0.0, np.cumsum(density) / density.sum())
-    # At high density, one step of the grid has a large share, so the level is between those of the adjacent steps.
+    # At high density, one step of the grid covers a large share, so the level is only between those of the adjacent
+    # steps.
     place = np.searchsorted(ratio, found / expected)
     assert below[max(place - 1, 0)] - 1e-3 <= level <= below[min(place + 1, ratio.size)] + 1e-3
 
 
 def naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings):
-    """Run expectation maximisation with smoothing, with the likelihood of each cell as a sum over a fine grid."""
+    """Run expectation maximisation with smoothing, computing the likelihood of each cell as a sum over a fine grid."""
     parts = 4000
     inside = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) + 0.5) / parts
     like = np.array(
@@ -162,7 +163,7 @@ def naive_fit(noisy, expected, scale, edges, weights, prior_bins, rounds, smooth
     st.integers(0, 3),
 )
 def test_fitted_ratios_equal_the_reference_implementation(bins, prior_bins, rounds, smoothings):
-    """The cases are few and many bins, with and without a prior and smoothing. The weights add up to 1."""
+    """The cases have few or many bins, with and without a prior and smoothing. The weights add up to 1."""
     noisy, expected, scale = np.array(bins).T
     edges, weights = np.array([0.0, 0.25, 0.5, 1.0, 2.0, 5.0]), np.array([0.1, 0.2, 0.3, 0.3, 0.1])
     fitted = fit_ratios(noisy, expected, scale, edges, weights, prior_bins, rounds, smoothings)
@@ -194,8 +195,8 @@ def one_level(shape, scale, seed):
 def test_smoothing_reduces_noise(name, scale):
     """Smoothed counts are at least as accurate as counts that are clipped at 0, and much more accurate for large noise.
 
-    The smoothed counts add up. There are 20 fixed seeds. The noise of a sum of counts has the standard deviation scale
-    (2 width)^(1/2), and seven standard deviations are allowed.
+    The smoothed counts add up. The test uses 20 fixed seeds. The noise of a sum of counts has the standard deviation
+    scale (2 width)^(1/2), and seven standard deviations are allowed.
     """
     ours, cut = [], []
     for seed in range(20):

@@ -8,7 +8,7 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.mechanisms.sequences.describe import MOST_ROWS, charts_of
 
-pytestmark = pytest.mark.usefixtures("few_sessions")  # the tests compare numbers of the same draws
+pytestmark = pytest.mark.usefixtures("few_sessions")  # the tests compare numbers from the same draws
 
 PAGES = ["home", "news", "sport", "weather"]
 END = "⟨end⟩"
@@ -86,7 +86,7 @@ def test_many_and_unusual_symbols_are_displayed():
 
 
 def test_a_model_with_many_counts_has_no_charts(model, monkeypatch):
-    """Drawing these charts would take longer than the release."""
+    """Such charts would take longer to draw than the release takes."""
     monkeypatch.setattr("voxpop.mechanisms.sequences.describe.MOST_COUNTS", model.tree.counts.size - 1)
     assert charts_of(model, END) == {}
 

@@ -34,7 +34,7 @@ def listed(drawn):
     st.tuples(st.sampled_from([*LEAST_NOVELTY, 4.0, NEVER]), st.sampled_from([0.0, 0.3, 0.98])),
 )
 def test_draws_equal_those_of_the_reference_implementation(model, symbols_alone, alone, number, seed, copies):
-    """All symbols of all sequences are the same."""
+    """The comparison covers all symbols of all sequences."""
     sampler = sampler_of(symbols_alone if alone else model, *copies)
     tree = sampler.tree
     seeds = np.random.default_rng(seed).integers(0, 2**64, number, dtype=np.uint64)
@@ -85,8 +85,8 @@ def spread_of_counts(sampler):
 def test_counts_vary_less_than_for_independent_sequences(model, monkeypatch):
     """The relative variance of counts is below a quarter. In a broken variant without spreading, it is about 1.
 
-    Each of 16 variances of 60 counts has a relative standard deviation of 0.18. Seven standard deviations of their mean
-    are below 0.5.
+    Each of the 16 variances of 60 counts has a relative standard deviation of 0.18. Seven standard deviations of their
+    mean are below 0.5.
     """
     sampler = sampler_of(model, NEVER)
     assert spread_of_counts(sampler) < 0.25

@@ -24,7 +24,7 @@ def cases(users=6_000, seed=0):
 
 @pytest.mark.jit
 def test_models_with_a_larger_epsilon_resemble_the_data_more():
-    """At a large epsilon, model and data are almost the same.
+    """At a large epsilon, the model and the data are almost the same.
 
     At a small epsilon, the differences are at least twice as large.
     """

@@ -31,11 +31,11 @@ def test_one_call_finds_the_alphabet_and_counts(visits):
 @settings(max_examples=10)
 @given(st.floats(1e-3, 1e3))
 def test_both_steps_spend_at_most_the_budget(epsilon):
-    """In exact fractions, the epsilons of both steps add up to at most the budget and close to it."""
+    """In exact fractions, the sum of the epsilons of both steps is at most the budget and close to it."""
     try:
         plan = vp.Sequences(alphabet="find").plan(vp.Budget(epsilon, 1e-7))
     except vp.errors.BudgetError:
-        # If a quarter of epsilon is so large that finite arithmetic costs more than delta, planning raises an error.
+        # If a quarter of epsilon is so large that rounding errors cost more than delta, planning raises an error.
         assert epsilon > 100
         return
     spent = Fraction(plan.finding.epsilon) + Fraction(plan.counting.epsilon)
@@ -44,8 +44,8 @@ def test_both_steps_spend_at_most_the_budget(epsilon):
     assert plan.finding.delta == plan.guarantee.delta == 1e-7
 
 
-def test_an_alphabet_cannot_be_found_without_delta_or_with_too_few_users(visits):
-    """Planning requires a delta. If no symbol is released because users are too few, the release raises an error."""
+def test_an_alphabet_cannot_be_found_without_a_delta_or_with_too_few_users(visits):
+    """Planning requires a delta. If too few users share a symbol, the release raises an error."""
     with pytest.raises(vp.errors.BudgetError, match="delta"):
         vp.Sequences(alphabet="find").plan(vp.Budget(1))
     with pytest.raises(vp.errors.InputError, match="no alphabet"):

@@ -34,7 +34,7 @@ PAGES = ["home", "news", "sport", "weather"]
     ],
 )
 def test_invalid_fields_are_rejected(fields, words):
-    """Each error names the field and the correction."""
+    """Each error names the field and the required correction."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.Sequences(**fields)
 
@@ -94,7 +94,7 @@ def test_budgets_that_are_out_of_range_are_rejected(epsilon):
 
 
 def test_a_corpus_of_items_is_rejected():
-    """Items have no order."""
+    """Sequences require an order, which items do not have."""
     corpus = read_engine(pl.DataFrame({"who": [1], "what": ["a"]}), user="who", items="what")
     with pytest.raises(vp.errors.InputError, match="order"):
         vp.Sequences(alphabet=["a"]).release(corpus, vp.Budget(1))
@@ -118,7 +118,7 @@ USERS = st.lists(
 
 
 def test_a_plan_of_single_symbols_has_no_threshold():
-    """If only single symbols are counted, no symbol is a context, so the text mentions no contexts."""
+    """If only single symbols are counted, no symbol is a context, so the text does not mention contexts."""
     plan = vp.Sequences(max_gram=1, alphabet=["home", "news"]).plan(vp.Budget(1))
     assert plan.threshold is None
     assert "context" not in str(plan)
@@ -163,7 +163,7 @@ def test_documents_of_a_user_are_joined_and_truncated(users, most):
 
 @given(USERS, st.integers(1, 8), st.integers(0, 1000))
 def test_sequences_are_sampled(users, most, seed):
-    """One of a user's documents with a symbol is drawn and truncated. Other users do not affect the choice."""
+    """For each user, one document with a known symbol is drawn and truncated, regardless of other users."""
     rows = [(number, document) for number, documents in enumerate(users) for document in documents]
     schema = {"who": pl.Int64, "what": pl.List(pl.String)}
     corpus = read_engine(pl.DataFrame(rows, schema=schema, orient="row"), user="who", sequence="what")
@@ -190,7 +190,7 @@ def test_documents_are_sampled_evenly():
 
 @pytest.mark.jit
 def test_a_large_alphabet_contains_all_symbols_that_occur(visits):
-    """Only four of fifty thousand symbols occur, and they get most of the probability despite the noise."""
+    """Only four of fifty thousand symbols occur, and these four get most of the probability despite the noise."""
     alphabet = PAGES + [f"word {number}" for number in range(50_000)]
     model = vp.Sequences(8, 3, alphabet=alphabet).release(visits, vp.Budget(4), seed=1)
     first = dict(model.next().iter_rows())

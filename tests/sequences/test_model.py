@@ -25,7 +25,7 @@ SIGMAS = 7.0  # The absolute value of a normal deviate exceeds this with probabi
 
 
 def test_probabilities_after_every_context_add_up_to_one(model):
-    """The sums are tested at every node of the tree and for every prefix of at most three symbols."""
+    """The test covers every node of the tree and every prefix of at most three symbols."""
     smoothed = model._sampler.smoothed
     assert smoothed.chances.min() >= 0
     assert smoothed.chances.sum(axis=1) == pytest.approx(1)
@@ -151,7 +151,7 @@ def test_an_empty_release_is_reported(model):
             call()
 
 
-def test_the_query_next_has_intervals_on_request(model):
+def test_the_query_for_next_symbols_has_intervals_on_request(model):
     """The probabilities are the same with and without intervals."""
     plain, sure = model.next(["home"]), model.next(["home"], level=0.9)
     assert plain.columns == ["symbol", "probability"]
@@ -169,7 +169,7 @@ def test_queries_accept_whole_numbers_as_symbols():
 
 
 def test_a_model_of_an_earlier_version_is_rejected(model, tmp_path):
-    """The counts of the earlier format have another meaning."""
+    """The counts in the earlier format have another meaning."""
     model.save(tmp_path / "model")
     path = tmp_path / "model" / "model.json"
     path.write_text(path.read_text().replace('"format_version": 5', '"format_version": 4'))

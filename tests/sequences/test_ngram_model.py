@@ -127,7 +127,7 @@ def test_the_last_level_of_figure_1_differs_from_the_formula():
 
     The printed formula predicts 2 and 3 levels for these grams.
 
-    The Markov neighbours are I3 (4 of 9 go to I1) and I1 (all go to I2).
+    The Markov neighbours are I3 (4 of 9 continue with I1) and I1 (all continue with I2).
     """
     heights = predicted_heights(np.full(2, 3.0), np.array([7, 4]), np.array([4 / 9, 1.0]), most=3)
     assert heights.tolist() == [2, 3]
@@ -195,7 +195,7 @@ def test_the_root_has_no_end_mark():
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("length", [2, 4, 7])
 def test_synthesis_equals_the_reference_implementation(visits, seed, length):
-    """The sequences and their numbers equal those of the loops in the paper."""
+    """The sequences and their frequencies equal those of the loops in the paper."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=length, n_max=3, alphabet=PAGES)
     model = mechanism.release(visits, vp.Budget(0.2 + seed), seed=seed)
     tree = model.tree
@@ -215,8 +215,8 @@ def test_synthesis_equals_the_reference_implementation(visits, seed, length):
     assert frame["sequence"].list.len().max() <= max(length, 3)
 
 
-def test_the_plan_has_the_noise_of_the_paper_and_the_table_is_ordered(visits):
-    """Grams are ordered by length. Wrong fields, a very small epsilon and a corpus of items are rejected."""
+def test_the_plan_has_the_noise_of_the_paper_and_an_ordered_table(visits):
+    """Grams are ordered by length. Invalid fields, a very small epsilon and a corpus of items are rejected."""
     mechanism = vp.papers.VariableLengthNGrams(l_max=8, n_max=4, alphabet=PAGES)
     plan = mechanism.plan(vp.Budget(3))
     assert (plan.scale, plan.guarantee) == (pytest.approx(8 * 4 / 3), vp.Guarantee(3, 0.0))

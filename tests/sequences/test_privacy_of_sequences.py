@@ -1,4 +1,4 @@
-"""Tests of the privacy loss of one user, with an exact search and an audit of outputs. Both detect broken variants."""
+"""Tests of the privacy loss of one user, with an exact search and an audit of outputs, which detect broken variants."""
 
 import sys
 from fractions import Fraction
@@ -26,8 +26,8 @@ from voxpop.privacy.path_budget import Limits
 from voxpop.privacy.sampling import laplace_noise
 from voxpop.privacy.secret import Secret
 
-ALARM = 1e-10  # This is the probability that one bound of the audit is wrong.
-RUNS = 2500  # The tests below fail by chance with probability below 1e-8. With 1,500 runs, it was 1e-4.
+ALARM = 1e-10  # The probability that one bound of the audit is wrong.
+RUNS = 2500  # The probability of a wrong result in the tests below is below 1e-8. With 1,500 runs, it was 1e-4.
 
 
 def count_the_end_at_the_root(monkeypatch):
@@ -46,14 +46,14 @@ def test_no_pair_of_neighbours_costs_more_than_epsilon():
 
 @pytest.mark.slow
 def test_no_pair_of_a_long_search_costs_more_than_epsilon():
-    """This search covers many more pairs than the short search, with 12,000 in `make trust`."""
+    """This search covers many more pairs than the short search (12,000 in `make trust`)."""
     assert search_sequence_loss(pairs=at_length(12_000, 4_000), seed=6).loss == 1
 
 
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_an_end_mark_counted_at_the_root(monkeypatch):
-    """With the end mark at the root, one user changes max_length + 1 counts there, and the loss exceeds 1."""
+    """If the end mark is counted at the root, one user changes max_length + 1 counts, and the loss exceeds 1."""
     count_the_end_at_the_root(monkeypatch)
     worst = search_sequence_loss(pairs=300, seed=5)
     assert worst.loss > 1
@@ -95,7 +95,7 @@ def all_present(counts):
 
 
 def test_the_audit_finds_no_violation():
-    """For the most revealing event of the smallest case, the audit shows from half of epsilon to the whole epsilon."""
+    """For the most revealing event of the smallest case, the audit shows between half and all of epsilon."""
     assert 0.5 < epsilon_shown(all_present, 1.0, [], [0], LIMITS) <= 1.0
 
 
@@ -108,7 +108,7 @@ def test_the_audit_detects_an_end_mark_counted_at_the_root(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_audit_detects_noise_of_half_the_scale(monkeypatch):
+def test_the_audit_detects_noise_with_half_the_scale(monkeypatch):
     """Noise for half the sensitivity shows 1.6 times epsilon, with a standard deviation of 0.05."""
     monkeypatch.setattr(path_budget, "laplace_noise", lambda rate, *others: laplace_noise(2 * rate, *others))
     assert epsilon_shown(all_present, 1.0, [], [0], LIMITS) > 1.0
@@ -125,7 +125,7 @@ class Forgetful(path_budget.PathBudget):
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_shares_that_ignore_earlier_payments(monkeypatch):
-    """If every level spent a share of the whole budget instead of the rest, long paths would exceed epsilon."""
+    """If every level spent a share of the whole budget instead of the remainder, long paths would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
@@ -150,18 +150,18 @@ def test_the_search_reaches_epsilon_with_contexts():
 
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
-def test_the_search_detects_an_end_mark_after_whole_sequences(monkeypatch):
-    """With this fault, a whole sequence has max_length + 1 steps, and the loss exceeds 1."""
+def test_the_search_detects_an_end_mark_after_sequences_of_full_length(monkeypatch):
+    """With this fault, a sequence of full length has max_length + 1 steps, and the loss exceeds 1."""
     whole_sequences_have_an_end(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
-    # There are so many whole sequences that all steps are counted.
+    # There are so many sequences of full length that all steps are counted.
     assert pair_loss(limits, [[0, 1, 0], *[[0, 0, 0]] * 40], 0, Secret.from_seed(0)) > Fraction(5, 4)
 
 
 @pytest.mark.slow  # the test checks the search, and not the package
 def test_the_search_detects_contexts_that_spend_from_the_whole_budget(monkeypatch):
-    """If every context spent a part of the whole budget instead of the rest, long contexts would exceed epsilon."""
+    """If every context spent part of the whole budget instead of the remainder, long contexts would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
     limits = Limits(Fraction(60), alphabet=2, max_length=3, max_gram=3)
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) > 1
@@ -172,7 +172,7 @@ LONG_AMONG_SHORT = [[0, 1, 0, 1, 0, 1], *[[0]] * 60]
 SIX = Limits(Fraction(60), alphabet=2, max_length=6, max_gram=3)
 
 
-def test_a_long_sequence_among_short_ones_costs_epsilon_too():
+def test_a_long_sequence_among_short_ones_also_costs_epsilon():
     """All counted steps of the user together cost exactly epsilon, although the noise covers fewer steps."""
     assert pair_loss(SIX, LONG_AMONG_SHORT, 0, Secret.from_seed(0)) == 1
 
@@ -181,7 +181,7 @@ def test_a_long_sequence_among_short_ones_costs_epsilon_too():
 @pytest.mark.jit
 @pytest.mark.parametrize("further", [1, 9])
 def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, further):
-    """If one step more than the sensitivity were counted, or all of them, the loss would exceed 1."""
+    """If one more step than the sensitivity were counted, or all steps, the loss would exceed 1."""
     real = counting.MemoryTreeWalk.count_first
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: real(self, steps + further))
     assert pair_loss(SIX, LONG_AMONG_SHORT, 0, Secret.from_seed(0)) > Fraction(6, 5)
@@ -259,10 +259,10 @@ def test_the_length_of_sequences_equals_the_reference_implementation(most, lengt
 
 
 def naive_classes(first, released, usual, rate):
-    """Return the numbers of sequences up to the longest class, computed by loops."""
+    """Return the number of sequences in each class up to the longest, computed by loops."""
     clear = [place for place in range(len(first)) if released[place] * rate >= 4]
     common = [place for place in range(len(first)) if first[place] <= usual]
-    # The first class that is empty or unknown.
+    # The class after the last clear class, or after the usual length if no class is clear.
     empty = clear[-1] + 1 if clear else len(common)
     kept = [each if place < empty else 0 for place, each in enumerate(released)]
     longest = 0
@@ -283,8 +283,7 @@ FOUR = Limits(Fraction(40), alphabet=1, max_length=4, max_gram=2)
 def test_no_released_lengths_in_a_small_case_cost_more_than_epsilon(extra):
     """For all released lengths that the rules distinguish, the loss is at most epsilon.
 
-    The case has four classes of length. For each class, some of the tested numbers can be explained by noise and some
-    cannot.
+    The case has four classes of length. For each class, noise can explain some of the tested numbers but not others.
     """
     users, visited, worst = [[0], [0, 0], [0] * extra], set(), Fraction(0)
     for lengths in product((-3, 0, 1, 4, 40), repeat=4):
@@ -292,7 +291,8 @@ def test_no_released_lengths_in_a_small_case_cost_more_than_epsilon(extra):
         assert loss <= 1, lengths
         visited.add((longest, steps))
         worst = max(worst, loss)
-    # A length of 1 is never chosen. The class after a clear class is whole, and 2 is usual if no class is clear.
+    # A length of 1 is never chosen. The class after a clear class is included as a whole, and the usual length is 2 if
+    # no class is clear.
     assert visited == {(2, 2), (3, 2), (3, 3), (4, 4)}
     assert worst == 1
 
@@ -346,7 +346,7 @@ def test_the_search_detects_a_sequence_in_several_classes_of_length(monkeypatch)
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_distinct_symbols_with_the_noise_of_one(monkeypatch):
-    """If noise covered only one distinct symbol per user, all of them would cost more than their share."""
+    """If noise covered only one distinct symbol per user, all distinct symbols would cost more than their share."""
     real = path_budget.PathBudget.of_users
     monkeypatch.setattr(path_budget.PathBudget, "of_users", lambda self, bins, _: real(self, bins, 1))
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
@@ -368,7 +368,7 @@ def test_the_search_detects_repeated_symbols_with_the_noise_of_distinct_ones(mon
 @pytest.mark.slow  # the test checks the search, and not the package
 @pytest.mark.jit
 def test_the_search_detects_statistics_of_too_many_symbols(monkeypatch):
-    """If more symbols of a sequence were compared, long sequences would cost more than their share."""
+    """If more symbols of a sequence than planned were compared, long sequences would cost more than their share."""
     real = counting.MemoryTreeWalk.count_variety
     more = np.array([2, 0])
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_variety", lambda self, given: real(self, given + more))
@@ -384,7 +384,7 @@ def steps_of(limits, users):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
-    """For the most revealing event of the smallest case, contexts show from half of epsilon to the whole epsilon."""
+    """For the most revealing event of the smallest case, contexts show between half and all of epsilon."""
     monkeypatch.setattr(sys.modules[__name__], "released", steps_of)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)
     first = lambda counts: counts[0] >= 1  # noqa: E731
@@ -393,7 +393,7 @@ def test_the_audit_of_contexts_finds_no_violation(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.jit
-def test_the_audit_detects_an_end_mark_after_whole_sequences(monkeypatch):
+def test_the_audit_detects_an_end_mark_after_sequences_of_full_length(monkeypatch):
     """The broken variant reveals both a symbol and an end, and shows 1.71 times epsilon."""
     whole_sequences_have_an_end(monkeypatch)
     monkeypatch.setattr(sys.modules[__name__], "RUNS", 4000)

@@ -43,7 +43,7 @@ def exact(keys, counts):
 def test_counts_equal_the_reference_implementation(users, most, counted, bins, steps):
     """Each user is counted in one class of length.
 
-    Distinct and repeated symbols, and first steps, are summed over users.
+    Distinct symbols, repeated symbols and first steps are summed over users.
     """
     flat = [symbol for user in users for symbol in [*user, 3]]
     walk, other = MemoryTreeWalk(np.array(flat, np.int32), 3, most), naive.NaiveTree(users, 3, most)
@@ -72,7 +72,7 @@ def test_distinct_and_repeated_symbols_together_are_at_most_the_counted_symbols(
 def test_contexts_have_a_lower_threshold_if_noise_is_large():
     """The factor is 1 for noise up to a tenth of the mean count of a pair, 1/2 from a fifth, and linear in between."""
     limits = Limits(Fraction(1), 9, 10, 3)
-    # The noise of a pair is 10 (9 + 1)^2 / steps.
+    # The noise relative to the mean count of a pair is 10 (9 + 1)^2 / steps.
     found = [_ease(limits, steps) for steps in (1e9, 10_000.0, 8_000.0, 5_000.0, 10.0)]
     assert found == pytest.approx([1, 1, 0.8, 0.5, 0.5])
 
@@ -132,11 +132,8 @@ def variety(sampler, most=12):
 
 
 @pytest.mark.jit
-def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
-    """With little noise, lengths and the number of distinct symbols agree with the data.
-
-    Without copies, they do not.
-    """
+def test_drawn_sequences_have_the_lengths_and_the_variety_of_the_data(people):
+    """With little noise, lengths and the number of distinct symbols agree with the data, but not without copies."""
     corpus, pages = people
     model = vp.Sequences(12, 1, alphabet=PAGES).release(corpus, vp.Budget(20), seed=1)
     real = np.mean([len(set(each)) for each in pages])
@@ -152,7 +149,7 @@ def test_drawn_sequences_have_the_lengths_and_the_variety_of_users(people):
 
 @pytest.mark.jit
 @pytest.mark.parametrize("repeats", [0.0, 0.6])
-def test_drawn_sequences_repeat_symbols_as_often_as_users(repeats):
+def test_drawn_sequences_repeat_symbols_as_often_as_the_data(repeats):
     """Only single symbols are counted. The shares of symbols also agree with the data."""
     rng, shares = np.random.default_rng(5), [0.5, 0.3, 0.15, 0.05]
     pages = []
@@ -205,7 +202,7 @@ def test_the_profile_varies_between_bootstrap_models(model):
 
 
 def test_lengths_that_the_fit_excludes_are_shared_equally_within_their_class():
-    """Intervals and the report must be defined even if the fit has no sequences of a class."""
+    """Intervals and the report must be defined even if the fit has no sequences in a class."""
     first = length_classes(20)
     shares = np.zeros(20)
     shares[0] = 1.0

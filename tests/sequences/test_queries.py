@@ -27,7 +27,7 @@ BOUNDS = {"starting": (0.68, 1.0), "transitions": (0.86, 0.995), "lengths": (0.7
 
 
 def naive_reach(session, steps, within):
-    """Return the number of steps of a funnel that one session reaches, computed by trying every place."""
+    """Return the number of steps of a funnel that one session reaches, computed by trying every position."""
 
     def tail(place, step):
         if step == len(steps):
@@ -56,7 +56,7 @@ def test_funnels_equal_a_reference_implementation(seed):
 
 
 def test_a_path_counts_each_session_once():
-    """A run that occurs twice in a session counts once, and no run spans two sessions."""
+    """A path that occurs twice in a session counts once, and no path spans two sessions."""
     sessions = Sessions(*laid([[0, 1, 0, 1], [1, 0], [0, 1]]))
     assert commonest_runs(sessions, 2, 9, 2) == [(0, 1), (1, 0)]
     assert containing(sessions, [(1, 0), (0, 1), (1, 1)], 2) == pytest.approx([2 / 3, 2 / 3, 0])
@@ -64,7 +64,7 @@ def test_a_path_counts_each_session_once():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_frequent_paths_equal_a_reference_implementation(seed):
-    """The results are the most frequent runs (ties in the order of symbols) and the share of sessions with each."""
+    """The results are the most frequent paths (ties in the order of symbols) and the share of sessions with each."""
     rng = np.random.default_rng(seed)
     size, length = int(rng.integers(1, 5)), int(rng.integers(1, 5))
     lists = [rng.integers(size, size=rng.integers(1, 7)).tolist() for _ in range(rng.integers(1, 30))]
@@ -78,7 +78,7 @@ def test_frequent_paths_equal_a_reference_implementation(seed):
 
 @pytest.fixture(scope="module")
 def chain():
-    """Return a first-order Markov chain as probabilities of the first symbol, and of each next symbol or the end."""
+    """Return a first-order Markov chain as the probabilities of the first symbol, and of each next symbol or end."""
     rng = np.random.default_rng(11)
     start, steps = rng.dirichlet(np.ones(5)), rng.dirichlet(np.ones(6), 5)
     return start, steps
@@ -123,12 +123,12 @@ def false_alarm(mean, deviation, low, high):
 
 @pytest.mark.slow
 def test_intervals_have_their_nominal_coverage(chain):
-    """Over 80 releases, nine of ten intervals of first symbols, transitions, lengths and funnels cover the truth.
+    """In 80 releases, nine of ten intervals of first symbols, transitions, lengths and funnels cover the truth.
 
     The probability of a false alarm is below 1e-9, by Bennett's inequality for means of independent numbers between 0
     and 1 with the means and deviations in `SPREADS`. Transitions are the most sensitive case, because each release has
-    30 of them. They cover more than 0.9, because the error of a shorter memory is added to the error of the noise. All
-    other queries have no upper bound, because 80 releases are too few to detect wider intervals.
+    30 of them. Their intervals cover more than 0.9, because the error of a shorter memory is added to the error of the
+    noise. All other queries have no upper bound, because 80 releases are too few to detect wider intervals.
     """
     assert sum(false_alarm(*SPREADS[name], *bounds) for name, bounds in BOUNDS.items()) < 1e-9
     sessions = sessions_of(chain, 20_000, np.random.default_rng(3))
@@ -170,7 +170,7 @@ def test_shares_add_up_to_one_and_paths_are_in_order(model):
 
 
 def test_wrong_queries_are_rejected(model):
-    """The cases are levels, steps and distances out of range, and an unknown symbol."""
+    """The cases are levels, steps and distances that are out of range, and an unknown symbol."""
     with pytest.raises(vp.errors.InputError, match="level"):
         model.next(level=1)
     with pytest.raises(vp.errors.InputError, match="at least one step"):

@@ -15,7 +15,7 @@ PAGES = [str(page) for page in range(1, 18)]
 @pytest.mark.data
 @pytest.mark.jit
 def test_a_model_of_msnbc_resembles_the_data(data_dir):
-    """Counts of single pages are within the noise, and users and lengths are close (false alarm below 1e-12)."""
+    """Single-page counts agree up to noise, and numbers of users and lengths are close (false alarm below 1e-12)."""
     corpus = read_engine(data_dir / "msnbc.parquet", user="user", sequence="sequence")
     model = vp.Sequences(max_length=20, max_gram=5, alphabet=PAGES).release(corpus, vp.Budget(1))
     truth = (

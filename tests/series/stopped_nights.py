@@ -1,6 +1,6 @@
 """Kill a night before each access to a file, and run the night again: `python -m series.stopped_nights FOLDER`.
 
-The program prints, for each step, the words of the series by the night of their release.
+For each step, the program prints the words of the series by the night of their release.
 """
 
 import json
@@ -39,7 +39,7 @@ def start(folder: Path) -> None:
 
 
 def night(folder: Path, number: int, step: int = 0) -> None:
-    """Run a night, and kill this process before its step-th access to a file below the folder."""
+    """Run a night, and kill this process before the access with number `step` to a file in the folder."""
     steps, series = 0, vp.Items().series(folder / "state")
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -49,7 +49,7 @@ def night(folder: Path, number: int, step: int = 0) -> None:
             if steps == step:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    if step:  # A hook cannot be removed.
+    if step:  # A hook cannot be removed later.
         sys.addaudithook(hook)
     new = series.run(ROWS[number], night=number)
     with open(folder.parent / f"{folder.name}.seen", "a") as seen:
@@ -73,14 +73,14 @@ def rest(folder: Path, killed: bool) -> None:
 
 
 def main(where: Path) -> None:
-    """Print an outcome for every step, and finally the outcome without a kill."""
+    """Print the outcome for every step, and finally the outcome of a night that is not killed."""
     module.Secret.fresh = classmethod(lambda cls: Secret(b"s" * 32, private=True))  # type: ignore[method-assign]
     step, killed = 0, True
     while killed:
         step += 1
         folder = where / f"step{step}"
         folder.mkdir()
-        start(folder)  # This runs in this process, so that forked processes have the compiled code and the plans.
+        start(folder)  # Forked processes inherit the compiled code and the plans.
         killed = forked(night, folder, 2, step)
         forked(rest, folder, killed)
 

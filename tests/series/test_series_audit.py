@@ -26,7 +26,7 @@ BUDGET, NIGHTS, COPIES, ALPHA = vp.Budget(1, 0.02), 5, 20_000, 1e-9
 def released(folder, seed, users, late, listed=False):
     """Return the number of copies with a released word by the end of a series.
 
-    With a list of all words, return the number of copies with a word at the lowest level or above instead, because the
+    With a list of all words, return the number of copies with a word at or above the lowest level instead, because the
     release depends on all copies together.
 
     Args:
@@ -34,7 +34,7 @@ def released(folder, seed, users, late, listed=False):
         seed: The seed of the series.
         users: The number of users of the word of each copy.
         late: The number of a user who arrives on the third night, or None.
-        listed: Whether there is a list.
+        listed: Whether the series has a public list of all words.
     """
     copy, user = np.divmod(np.arange(COPIES * users), users)
     table = pl.DataFrame({"who": copy * 100 + user, "what": copy})
@@ -48,7 +48,7 @@ def released(folder, seed, users, late, listed=False):
 
 
 def bounds(count):
-    """Return a confidence interval of a rate."""
+    """Return a confidence interval for a rate."""
     low = beta.ppf(ALPHA, count, COPIES - count + 1) if count else 0.0
     high = beta.ppf(1 - ALPHA, count + 1, COPIES - count) if count < COPIES else 1.0
     return low, high
@@ -79,7 +79,7 @@ def test_no_series_is_refuted(tmp_path, others, late):
 @pytest.mark.parametrize("others", [0, 1, 3])
 def test_no_series_with_a_public_list_is_refuted(tmp_path, monkeypatch, others):
     """The words of all copies are listed, so a word of the user alone has noise in both series."""
-    monkeypatch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)  # Noise often reaches the levels for this share.
+    monkeypatch.setattr(planning, "SHARE_WITHOUT_USERS", 0.3)  # With this share, noise often reaches the levels.
     assert not refuted(tmp_path, others, others == 1, listed=True)
 
 
@@ -99,7 +99,7 @@ def test_noise_on_only_listed_items_with_users_is_refuted(tmp_path, monkeypatch)
 
 
 def test_refilled_budgets_are_refuted(tmp_path, monkeypatch):
-    """In the broken variant, budgets are refilled every night and spent completely."""
+    """In the broken variant, budgets are refilled every night and then spent completely."""
     real = NightlyPools.pay
 
     def pay(self, charge, *tonight):

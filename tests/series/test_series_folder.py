@@ -26,7 +26,7 @@ BUDGET = vp.Budget(3, 1e-6)
 
 @pytest.mark.parametrize("kind", ["int64", "string", "date32[day]", "declared"])
 def test_the_first_night_has_the_same_public_files_with_or_without_an_item(tmp_path, kind):
-    """The first night always records the columns and the tokenizer, so the files do not show whether it had items."""
+    """The first night always records the columns and the tokenizer, so the files do not reveal whether it had items."""
     found = set()
     for name, users in (("nobody", []), ("null", [7]), ("one", [7])):
         values = [None if name == "null" else 1 for _ in users]

@@ -44,7 +44,7 @@ def shares_of_empty(plan, held, runs):
 
     Args:
         plan: The plan of the series.
-        held: The number of listed items that have users from the fourth night. They are the first items of the list.
+        held: The number of listed items that have users from the fourth night. These are the first items of the list.
         runs: The number of series.
     """
     found = np.zeros((runs, plan.mechanism.nights))
@@ -63,8 +63,8 @@ def shares_of_empty(plan, held, runs):
 def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
     """On each night, the share of spurious items is at most the expected share, for lists with and without users.
 
-    The detected broken variants use the tails of only the first night, or too small a size of the list. Shares are
-    between 0 and 1, so the mean of 400 series is too large by 0.17 with probability below 1e-9 (Hoeffding).
+    Broken variants, which use the tails of only the first night or a list size that is too small, are detected. Shares
+    are between 0 and 1, so the mean of 400 series is too large by 0.17 with probability below 1e-9 (Hoeffding).
     """
     for held in (0, 5, 40):
         assert shares_of_empty(generous, held, 400).max() <= SHARE + 0.17
@@ -89,9 +89,9 @@ def first_night(numbers):
 
 
 def test_no_weight_depends_on_the_noise_of_items_without_users():
-    """Two lists with different items without users give the same scores, payments and decisions of all other items.
+    """Lists with different items without users give the same scores, payments and decisions for all other items.
 
-    The released items differ. In the broken variant, released items receive no more weight.
+    The released items differ. In the broken variant, released items no longer receive weight.
     """
 
     def differing(settle=None):
@@ -250,7 +250,7 @@ def test_a_list_that_does_not_fit_is_rejected(tmp_path):
 
 
 def test_listed_items_have_the_noise_of_skipped_first_nights(tmp_path):
-    """A listed item without users has the noise of all nights, including the nights before the first rows."""
+    """A listed item without users has noise from all nights, including the nights before the first rows."""
     series = vp.Items(known=["a", "nobody"]).series(tmp_path / "s", BUDGET, nights=3, seed=4)
     series.run(rows(["a", "b"], users=4), night=3)
     _, pools = series._read()

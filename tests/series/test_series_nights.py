@@ -18,7 +18,10 @@ from voxpop.privacy.secret import Secret
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 6), st.integers(1, 3), st.integers(0, 12))
 def test_nights_equal_the_reference(seed, nights, pool, tried, listed):
-    """Releases by night, scores, levels, pools and budgets agree, with and without a list. Some nights have no run."""
+    """The releases of each night, scores, levels, pools and budgets agree, with and without a list.
+
+    Some nights do not run.
+    """
     rng = np.random.default_rng(seed)
     known = rng.permutation([*WORDS, "nobody", "neither", "no one"])[:listed].tolist()
     plan, secret = some_plan(rng, nights, pool, tried, known), Secret.from_seed(seed)
@@ -56,8 +59,8 @@ def test_nights_equal_the_reference(seed, nights, pool, tried, listed):
         assert NightlyPools.of(pools.arrays()).arrays().keys() == pools.arrays().keys()
 
 
-def test_a_pool_takes_items_in_order_of_arrival():
-    """A full pool takes no further items, and released items do not join a pool."""
+def test_a_pool_accepts_items_in_order_of_arrival():
+    """A full pool accepts no further items, and released items do not join a pool."""
     plan, secret, pools = (
         vp.Items(max_items_per_user=3).plan_series(vp.Budget(3, 1e-6), 9),
         Secret.from_seed(1),
@@ -117,7 +120,7 @@ def test_a_night_that_exceeds_the_memory_limit_is_rejected():
 
 
 def test_a_group_without_users_has_the_usual_columns_on_spark():
-    """Executors return an empty table with the same columns as for other groups."""
+    """Executors return an empty table with the same columns as for groups with users."""
     from voxpop.engine.spark.nights import _rows_of
 
     rows = _rows_of(NightlyPools.empty(), 3)

@@ -40,7 +40,7 @@ def test_the_guarantee_follows_from_the_numbers(nights, spending):
     again = SeriesPlan.from_dict(json.loads(json.dumps(plan.to_dict())))
     assert again == plan
     assert str(again) == str(plan)
-    # A user who is present from the first night pays all charges, up to the rounding of rates.
+    # A user who is present from the first night pays all charges, except for rounding of the rates.
     left = np.array([WHOLE])
     for night in range(1, nights + 1):
         charge = night_charge(plan.certificate.proof, night)
@@ -50,7 +50,7 @@ def test_the_guarantee_follows_from_the_numbers(nights, spending):
 
 
 def test_plans_with_unsafe_numbers_are_rejected():
-    """A plan with lower thresholds, less noise, a larger pool or a larger square has no guarantee."""
+    """A plan with lower thresholds, less noise, a larger pool or a larger mu^2 has no guarantee."""
     plan = vp.Items().plan_series(BUDGET, 30)
     lower = tuple(int(each * 0.99) for each in plan.proof.thresholds)
     proof = plan.proof
@@ -70,7 +70,7 @@ def test_plans_with_unsafe_numbers_are_rejected():
 
 @pytest.mark.parametrize("nights", [30, 1000])
 def test_every_night_is_charged_for_its_readings(nights):
-    """Delta includes the errors of 2^31 readings per night, of at most 2^-128 in each of 2^23 cells.
+    """Delta includes the errors of 2^31 readings per night, each with an error of at most 2^-128 in each of 2^23 cells.
 
     At epsilon 25, this part of delta is large enough to be measured.
     """
@@ -79,7 +79,7 @@ def test_every_night_is_charged_for_its_readings(nights):
     hit = ndtr(ndtri(plan.proof.pool * ever_reached(plan.spreads, exact)) + plan.proof.square**0.5)
     arithmetic = plan.delta_spent - (hit + gaussian_delta(25, plan.proof.square**0.5))
     assert arithmetic >= 0.99 * nights * 2.0 ** (31 + 23 - 128) * np.exp(25)
-    # Noise from 128 bits does not exceed 14 standard deviations.
+    # Noise that is drawn from 128 bits does not exceed 14 standard deviations.
     cells = (14 + CUTOFF) * max(plan.proof.sigmas) * 2**plan.proof.bits / plan.proof.cell
     assert cells < 2**23
     assert cells * sum(plan.proof.factors) < 2**63

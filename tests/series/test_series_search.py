@@ -4,9 +4,9 @@ P is the process without a user x, and Q is the process with x.
 
 Half of the streams have a public list with items of several users, items of only x, and items without users.
 
-P and Q are coupled, that is, both use the readings of Q. Then both must give the same results except for novel items of
-x, and x must change all readings together by at most M. Removed users are tested with probabilities, because a coupling
-does not detect removed names.
+P and Q are coupled, that is, both use the readings of Q. Then both processes must give the same results except for
+novel items of x, and x must change all readings together by at most M. Removed users are tested with probabilities,
+because a coupling does not detect removed names.
 """
 
 import zlib
@@ -74,7 +74,7 @@ class Stream:
 
 
 def trial(seed, monkeypatch, deletes):
-    """Return "ok" or the kind of violation, and the share of M that x used."""
+    """Return "ok" or the kind of violation, and the share of M that the changes of x use."""
     rng = np.random.default_rng(seed)
     nights, secret = int(rng.integers(2, 7)), Secret.from_seed(seed)
     listed = rng.permutation([*WORDS, *NOBODY])[: rng.integers(1, 12)].tolist() if seed % 2 else []
@@ -98,7 +98,7 @@ def trial(seed, monkeypatch, deletes):
         def known(plan, secret, night, wanted, names=names, before=before):
             if past is not PAST:
                 return past(plan, secret, night, wanted)
-            # P has the readings of Q, because x may have moved the readings of a word that is new in P.
+            # P uses the readings of Q, because x can already have changed the readings of a word that is new in P.
             return np.array([before[names[tuple(each)]] for each in wanted.tolist()], np.int64)
 
         with monkeypatch.context() as patched:
@@ -123,13 +123,13 @@ PAST = gated._past_noise
 
 
 def searched(monkeypatch, deletes=False, streams=STREAMS):
-    """Return the number of streams with each outcome, and the largest share of M."""
+    """Return the number of streams with each outcome, and the largest share of M that x uses."""
     found = [trial(seed, monkeypatch, deletes) for seed in range(streams)]
     return Counter(name for name, _ in found), max(share for _, share in found)
 
 
 def is_found(monkeypatch, outcomes):
-    """Return whether the search finds one of these outcomes."""
+    """Return whether the search finds one of the given outcomes."""
     return any(trial(seed, monkeypatch, False)[0] in outcomes for seed in range(STREAMS))
 
 
@@ -171,7 +171,7 @@ def test_active_new_items_are_detected(monkeypatch):
 
     def states(plan, scores, decided, levels, night):
         found = real(plan, scores, decided, levels, night)
-        if night == len(plan.proof.costs):  # Items of the last night are at the end.
+        if night == len(plan.proof.costs):  # The new items of the last night are at the end.
             found[found.size // 2 :] = 2
         return found
 
@@ -207,7 +207,7 @@ def test_a_rule_that_counts_only_listed_items_with_users_is_detected(monkeypatch
 
 
 def test_payments_that_depend_on_other_users_are_detected(monkeypatch):
-    """In the broken variant, only half of the users pay, which depends on their positions among all users."""
+    """In the broken variant, only half of the users pay, depending on their positions among all users."""
     real = NightlyPools.pay
 
     def pay(self, charge, states, since):
@@ -251,9 +251,9 @@ def released_after_deletion(keep, copies=300, holders=3):
 
 
 def test_names_remain_after_deletions():
-    """If names remain after users are removed, the rates with and without x are similar.
+    """Because names remain after users are removed, the rates with and without x are similar.
 
-    A broken variant removes names, so Q releases words that P cannot release.
+    In a broken variant, names are also removed, so Q releases words that P cannot release.
 
     With 300 words, an estimate of a rate of 0.2 has an error above 0.15 with probability below 1e-9.
     """

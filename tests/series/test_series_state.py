@@ -1,4 +1,4 @@
-"""Tests of the state of a series. Nights are atomic, and only the newest state is accepted."""
+"""Tests of the state of a series, including atomic nights and the rejection of all but the newest state."""
 
 import json
 import os
@@ -43,9 +43,9 @@ def account(tmp_path):
 @pytest.mark.jit
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
-    """A night is killed before each access to a file and is run again.
+    """A night is killed before each access to a file and then run again.
 
-    The releases of all nights are equal, with one charge and no additional files.
+    The releases of all nights equal those without a kill, with one charge and no additional files.
     """
     call = [sys.executable, "-m", "series.stopped_nights", str(tmp_path)]
     tests = Path(__file__).parents[1]
@@ -62,7 +62,7 @@ def test_a_night_that_is_killed_at_any_step_is_completed(tmp_path):
 
 
 def test_a_restored_state_is_rejected(tmp_path, account, monkeypatch):
-    """The checksum in the ledger detects an old state. Without this check, the same budget would be spent twice."""
+    """The checksum in the ledger detects an old state. Without this check, the same budget could be spent twice."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account)
     series.run(rows("tea"))
     shutil.copytree(tmp_path / "s", tmp_path / "copy")
@@ -85,7 +85,7 @@ def test_only_one_of_two_copies_can_continue(tmp_path, account):
 
 
 def test_a_lost_state_ends_the_series(tmp_path, account):
-    """The series can be neither opened nor started again, and another series is charged."""
+    """The series can be neither opened nor started again, and a new series is charged."""
     vp.Items().series(tmp_path / "s", BUDGET, nights=5, ledger=account).run(rows("tea"))
     shutil.rmtree(tmp_path / "s")
     with pytest.raises(ReleaseError, match="contains no state of a series"):
@@ -168,7 +168,7 @@ def test_nights_run_in_order_and_may_be_skipped_or_repeated(tmp_path):
 def test_a_stopped_night_is_completed_with_its_stored_rows(tmp_path, monkeypatch):
     """A night that stopped after its rows were stored runs on these rows, even if a caller passes other rows.
 
-    The same noise on other rows would reveal the difference.
+    Otherwise, the same noise on other rows would reveal the difference.
     """
     whole, stopped = (vp.Items().series(tmp_path / name, BUDGET, nights=3, seed=1) for name in "ws")
     for series in (whole, stopped):
@@ -183,7 +183,7 @@ def test_a_stopped_night_is_completed_with_its_stored_rows(tmp_path, monkeypatch
     assert stopped._read()[1].words.to_pylist() == ["tea", "milk"]
 
 
-def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
+def test_nights_that_do_not_run_add_noise_but_no_weight(tmp_path):
     """Nights 2 and 3 add noise to every score, even to that of a word of night 4, and no user pays for these nights."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6, seed=1)
     series.run(rows("tea", users=3), night=1)
@@ -204,7 +204,7 @@ def test_nights_without_a_run_have_noise_and_no_weight(tmp_path):
 
 
 def test_only_one_process_at_a_time_runs_a_night(tmp_path, monkeypatch):
-    """A night waits for the lock, and raises an error if another process keeps the lock."""
+    """A night waits for the lock, and raises an error if another process does not release the lock."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=3)
     monkeypatch.setattr(state, "LOCK_PATIENCE", 0.05)
     with FileLock(tmp_path / "s" / ".lock"), pytest.raises(ReleaseError, match="another process"):
@@ -269,8 +269,8 @@ def test_no_public_value_depends_on_the_private_state(tmp_path):
     assert shown() == before
 
 
-def test_a_removed_user_has_no_further_budget(tmp_path):
-    """The pool of the user is removed, the key remains without budget, and later rows of the user are ignored."""
+def test_a_removed_user_has_no_remaining_budget(tmp_path):
+    """The pool of the user is removed, the user's key keeps no budget, and later rows of the user are ignored."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     series.run(rows("tea", users=3))
     removed = series.remove(1)
@@ -324,7 +324,7 @@ def test_wrong_calls_are_rejected(tmp_path, account):
 
 @pytest.mark.parametrize("saved", [False, True])
 def test_ids_of_another_family_are_rejected_on_later_nights(tmp_path, saved):
-    """With ids of two families of types, each person would have two budgets.
+    """If ids had two families of types, a person could have two budgets.
 
     A rejected night does not change the state.
     """
@@ -351,8 +351,8 @@ def test_ids_of_another_family_are_rejected_on_later_nights(tmp_path, saved):
 @pytest.mark.parametrize(
     ("first", "later"), [(["tenant", "id"], ["id", "tenant"]), ("email", "login"), ("user.email", "user.login")]
 )
-def test_other_columns_of_users_are_rejected_on_later_nights(tmp_path, first, later, saved):
-    """With other user columns or another order, each person would have two budgets. Renamed columns are accepted."""
+def test_other_user_columns_are_rejected_on_later_nights(tmp_path, first, later, saved):
+    """With other user columns or another order, a person could have two budgets. Renamed columns are accepted."""
     ids = [f"a{number}" for number in range(3000)]
     plain = {name: ids for name in ("tenant", "id", "email", "login")}
     table = pa.table({**plain, "user": pa.array([{"email": each, "login": each} for each in ids]), "what": ids})
@@ -375,8 +375,8 @@ def test_other_columns_of_users_are_rejected_on_later_nights(tmp_path, first, la
     series.run(vp.read([], user=later, items="what"), night=3)
 
 
-def test_a_state_without_the_columns_of_users_records_them_on_the_next_night(tmp_path):
-    """An earlier version did not save the names of these columns, so the next night with types records them."""
+def test_a_state_without_user_columns_records_them_on_the_next_night(tmp_path):
+    """An earlier version did not save the names of the user columns, so the next night with types records them."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=9)
     series.run(rows("tea"))
     with series._locked():
