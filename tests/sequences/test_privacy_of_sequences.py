@@ -50,7 +50,7 @@ def test_no_pair_of_a_long_search_costs_more_than_epsilon():
     assert search_sequence_loss(pairs=at_length(12_000, 4_000), seed=6).loss == 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_an_end_mark_counted_at_the_root(monkeypatch):
     """If the end mark is counted at the root, one user changes max_length + 1 counts, and the loss exceeds 1."""
@@ -122,7 +122,7 @@ class Forgetful(path_budget.PathBudget):
         return len(self.shares) - 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_shares_that_ignore_earlier_payments(monkeypatch):
     """If every level spent a share of the whole budget instead of the remainder, long paths would exceed epsilon."""
@@ -148,7 +148,7 @@ def test_the_search_reaches_epsilon_with_contexts():
     assert pair_loss(limits, [[0, 1, 0], [0, 0, 0], [1], [0, 1]], 0, Secret.from_seed(0)) == 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_an_end_mark_after_sequences_of_full_length(monkeypatch):
     """With this fault, a sequence of full length has max_length + 1 steps, and the loss exceeds 1."""
@@ -159,7 +159,7 @@ def test_the_search_detects_an_end_mark_after_sequences_of_full_length(monkeypat
     assert pair_loss(limits, [[0, 1, 0], *[[0, 0, 0]] * 40], 0, Secret.from_seed(0)) > Fraction(5, 4)
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 def test_the_search_detects_contexts_that_spend_from_the_whole_budget(monkeypatch):
     """If every context spent part of the whole budget instead of the remainder, long contexts would exceed epsilon."""
     monkeypatch.setattr(trees, "PathBudget", Forgetful)
@@ -177,7 +177,7 @@ def test_a_long_sequence_among_short_ones_also_costs_epsilon():
     assert pair_loss(SIX, LONG_AMONG_SHORT, 0, Secret.from_seed(0)) == 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 @pytest.mark.parametrize("further", [1, 9])
 def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, further):
@@ -188,7 +188,7 @@ def test_the_search_detects_more_steps_than_the_noise_covers(monkeypatch, furthe
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_a_number_of_steps_that_depends_on_private_lengths(monkeypatch):
     """If exact lengths determined the number of counted steps, the noise would reveal the presence of one user."""
@@ -297,7 +297,7 @@ def test_no_released_lengths_in_a_small_case_cost_more_than_epsilon(extra):
     assert worst == 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_a_length_that_depends_on_private_lengths(monkeypatch):
     """If exact lengths determined the length of sequences, one user could change the noise of all later counts."""
@@ -318,7 +318,7 @@ def test_the_search_detects_a_length_that_depends_on_private_lengths(monkeypatch
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
     """In the broken variant, sequences are not cut at the chosen length, although the noise is for this length."""
@@ -328,7 +328,7 @@ def test_the_search_detects_steps_after_the_chosen_length(monkeypatch):
     assert pair_loss(limits, users, 0, Secret.from_seed(0), usual=1) > Fraction(6, 5)
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_a_sequence_in_several_classes_of_length(monkeypatch):
     """If a sequence were counted in all classes up to its length, lengths would cost more than their share."""
@@ -343,7 +343,7 @@ def test_the_search_detects_a_sequence_in_several_classes_of_length(monkeypatch)
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_distinct_symbols_with_the_noise_of_one(monkeypatch):
     """If noise covered only one distinct symbol per user, all distinct symbols would cost more than their share."""
@@ -352,7 +352,7 @@ def test_the_search_detects_distinct_symbols_with_the_noise_of_one(monkeypatch):
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
     """The alphabet bounds the distinct symbols of a user, but one symbol may repeat at each of the first places."""
@@ -365,7 +365,7 @@ def test_the_search_detects_repeated_symbols_with_the_noise_of_distinct_ones(mon
     assert search_sequence_loss(pairs=300, seed=5).loss > 1
 
 
-@pytest.mark.slow  # the test checks the search, and not the package
+@pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_statistics_of_too_many_symbols(monkeypatch):
     """If more symbols of a sequence than planned were compared, long sequences would cost more than their share."""

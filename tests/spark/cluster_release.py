@@ -34,7 +34,7 @@ SETTINGS = {
     "spark.speculation": "true",
     "spark.speculation.interval": "50ms",
     "spark.speculation.quantile": "0.5",  # One of two executors hangs, so only half of the tasks finish.
-    "spark.shuffle.io.retryWait": "500ms",  # three times for each lost executor
+    "spark.shuffle.io.retryWait": "500ms",  # Spark waits three times for each lost executor.
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
     "spark.eventLog.dir": f"file://{events}",
@@ -76,18 +76,18 @@ def children(parents, named):
             parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
             if parent in parents and named in (folder / "cmdline").read_text():
                 found.append(int(folder.name))
-        except OSError:  # the process has ended
+        except OSError:  # The process has ended.
             continue
     return found
 
 
 def executor_of(worker):
-    """Return the executor that a worker has started."""
+    """Return the process ids of the executors that a worker has started."""
     return children([int(worker)], "CoarseGrainedExecutorBackend")
 
 
 def hang():
-    """Stop the Python processes of one executor's tasks as soon as they exist, so that Java waits for them."""
+    """Stop the Python processes of an executor's tasks as soon as the processes exist, so that Java waits for them."""
     daemons = wait_for(lambda: children(executor_of(workers[1]), "pyspark"), "the daemon of an executor")
     for python in wait_for(lambda: children(daemons, "pyspark"), "the Python of a task"):
         os.kill(python, signal.SIGSTOP)
@@ -100,7 +100,7 @@ def kill_executor():
 
 
 def kill_worker():
-    """Kill a worker and its executor, as a failure of the machine would."""
+    """Kill a worker and its executor, as if the machine failed."""
     os.killpg(int(workers[0]), signal.SIGKILL)
 
 
@@ -127,7 +127,7 @@ def released(harm):
 
 
 def first_executor():
-    """Return the current executor of the second worker."""
+    """Return the process ids of the current executors of the second worker."""
     return set(executor_of(workers[1]))
 
 
@@ -138,5 +138,5 @@ told["executor killed"] = released(kill_executor)
 wait_for(lambda: first_executor() - before and executors() == 2, "another executor")
 told["worker killed"] = released(kill_worker)
 wait_for(lambda: executors() == 1, "the driver to notice")
-spark.stop()  # completes the event log
+spark.stop()  # This completes the event log.
 print(json.dumps(told))

@@ -45,27 +45,27 @@ def written(tmp_path_factory):
 def spark(java, written):
     """Return a session with two cores.
 
-    Java's planning takes most of the time, so queries are interpreted and plans are not checked. Sessions in separate
-    processes (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's default
+    Query planning in Java takes most of the time, so queries are interpreted and plans are not checked. Sessions in
+    separate processes (`test_once.py`, `test_errors_met.py`, `test_connect.py`, `test_cluster.py`) have Spark's default
     settings.
     """
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
     here = Path(__file__).parent
-    before = [path for path in [os.environ.get("PYTHONPATH")] if path]  # workers run the tested package
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(here), str(here.parent), *before])  # and classes of tests
+    before = [path for path in [os.environ.get("PYTHONPATH")] if path]  # Workers import the tested package
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(here), str(here.parent), *before])  # and classes of tests.
     session = (
         SparkSession.builder.master(f"local[2,{ATTEMPTS}]")
         .appName("voxpop tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.codegen.wholeStage", "false")  # or Java compiles code for each of many queries
+        .config("spark.sql.codegen.wholeStage", "false")  # Otherwise, Java compiles code for each query.
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.lightweightPlanChangeValidation", "false")  # no checks of Spark's own planner
-        .config("spark.sql.dataFrameQueryContext.enabled", "false")  # no Python line recorded for each column
+        .config("spark.sql.lightweightPlanChangeValidation", "false")  # Do not check Spark's own planner.
+        .config("spark.sql.dataFrameQueryContext.enabled", "false")  # Do not record a Python line per column.
         .config("spark.python.sql.dataFrameDebugging.enabled", "false")
-        .config("spark.sql.execution.arrow.localRelationThreshold", "0")  # or plans contain all rows, and are compared
+        .config("spark.sql.execution.arrow.localRelationThreshold", "0")  # Otherwise, plans contain all rows.
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.local.dir", str(written / "blocks"))
@@ -96,7 +96,7 @@ def talk():
 
 @pytest.fixture
 def collected(spark, monkeypatch):
-    """Return the list of tables that the driver collects. All other methods that collect rows are disabled."""
+    """Return a list of the tables that the driver collects. All other methods that collect rows are disabled."""
     from pyspark.sql.classic.dataframe import DataFrame
 
     tables, real = [], DataFrame.toArrow
@@ -116,7 +116,7 @@ def collected(spark, monkeypatch):
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Treat the session as the session of a cluster, so that no rows are transferred to the local engine."""
+    """Treat the session as a cluster session, so that no rows are transferred to the local engine."""
     monkeypatch.setattr("voxpop.engine.spark.reading.is_here", lambda session: False)
 
 

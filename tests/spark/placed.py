@@ -1,4 +1,4 @@
-"""Partitions without Spark. The tasks of the engine run one after another in this process."""
+"""Partitions without Spark, for which the tasks of the engine run one after another in this process."""
 
 from functools import partial
 
@@ -25,7 +25,7 @@ def states_of(users, keys, places):
 
 
 def beside(state, arrays):
-    """Return a state with public arrays in its first row, as a broadcast adds them."""
+    """Return a state with public arrays in its first row, like a state after a broadcast."""
     content = packed(arrays)
     return [
         batch.append_column(
@@ -36,7 +36,7 @@ def beside(state, arrays):
 
 
 def summed(parts, words):
-    """Return a dict from names to their weights over all places. As on Spark, high and low parts have separate sums."""
+    """Return the total weight of each name over all places. As on Spark, high and low parts have separate sums."""
     high, low = {}, {}
     for part in parts:
         for batch in part:
@@ -57,7 +57,7 @@ class PlacedLevels:
         self.states, self.length, self.size, self.candidates, self.order, self.words = states, 1, None, None, None, None
 
     def weigh(self, shares, limit, secret, pass_name):
-        """Return a dict from names to their weights. At length 1, names are words."""
+        """Return the weight of each name. At length 1, names are words."""
         weighing = restricted_weighing(shares, limit, secret, pass_name, order=ALL_LENGTHS)
         if self.size is None:
             self.order = secret.restrict(f"order/{ALL_LENGTHS}") if shares.sequential else None
@@ -93,14 +93,14 @@ class PlacedLevels:
 
 
 class PlacedPools:
-    """A variant of `SparkPools` with tables of messages instead of DataFrames, which are grouped by place."""
+    """A variant of `SparkPools` that uses tables of messages, grouped by place, instead of DataFrames."""
 
     def __init__(self, states, secret, reducers=pools.MOST_REDUCERS):
         self.states, self.secret, self.news = states, secret, messages.STATE_SCHEMA.empty_table()
         self.reducers = min(len(states), reducers)
 
     def draw(self, released, size, pass_name, listed=None):
-        """Draw a pool of items for every user, without released words and with a public list."""
+        """Draw a pool of items for every user, without released words and optionally with a public list."""
         settings = {"size": size, "pass_name": pass_name, "secret": self.secret}
         settings |= {"places": len(self.states), "reducers": self.reducers}
         public = word_arrays(pa.array([*released, *(listed or [])], pa.large_string()))
@@ -126,7 +126,7 @@ class PlacedPools:
         self.news = met(self.items, met(self.users, self.news, weigh), advance)
 
     def released(self):
-        """Return the words that rounds released, in order, and the levels of listed words."""
+        """Return the words that the rounds released, in order, and the levels of listed words."""
         mine = self.news.filter(pc.is_in(self.news["name"], pa.array(pools.OF_ITEMS)))
         homes = messages.spread_rows(self.reducers)[np.asarray(mine["sender"])]
         states = mine.set_column(0, "place", pa.array(homes, pa.int32()))
@@ -143,7 +143,7 @@ def grouped(table):
 
 
 def met(there, news, work):
-    """Run a task on the rows of each place and the messages to it. On Spark, empty groups have no columns."""
+    """Run a task on the rows of each place and its messages. As on Spark, empty groups have no columns."""
     sent, nothing = grouped(news), pa.table({})
     found = [work(there.get(place, nothing), sent.get(place, nothing)) for place in sorted({*there, *sent})]
     return pa.concat_tables(found) if found else messages.STATE_SCHEMA.empty_table()

@@ -1,4 +1,4 @@
-"""Tests of adaptive rounds on Spark, which equal local rounds for any placement of users."""
+"""Tests of adaptive rounds on Spark, which must equal local rounds for any placement of users."""
 
 import os
 from dataclasses import dataclass, field, replace
@@ -44,7 +44,7 @@ def shares_of(weighting_rule, limit):
 def capped(limit, size, chance=1.0):
     """Return a weighting with caps.
 
-    Users with a full pool give half of the usual weight, or give weight only with some probability.
+    Users with a full pool give half of the usual weight, and give weight only with probability `chance`.
     """
     weights = ((ONE_CAP,), (lattice(0.5),))
     setting = RuleSetting(limit, 2, BITS, 2 << BITS)
@@ -58,7 +58,7 @@ def step_of(number, secret, threshold=2.5, floor=-0.8):
 
 
 def levels_of(number, secret):
-    """Return the step of listed items, with two levels."""
+    """Return a step for listed items, with two levels."""
     return KnownStep(step_of(number, secret), np.array([1.0, 2.0]))
 
 
@@ -94,7 +94,7 @@ class Recording(Opening):
 def test_rounds_equal_local_rounds(users, data, additive, limit, size, released, listed, reducers, chance):
     """Weights, scores and names of every item agree in every round.
 
-    Users may have any places if weights are additive. Otherwise all users are in one place.
+    Users are in any places if weights are additive. Otherwise, all users are in one place.
     """
     keys = list(range(7, 7 + len(users)))
     most = 3 if additive else 0
@@ -127,7 +127,7 @@ def test_rounds_equal_local_rounds(users, data, additive, limit, size, released,
 
 @dataclass
 class Additive:
-    """A weighting with the same shares that does not depend on earlier users."""
+    """A weighting with the same shares, regardless of earlier users."""
 
     shares: CappedDescent
 
@@ -140,7 +140,7 @@ class Additive:
 
 @dataclass
 class Chosen(Opening):
-    """A decision that releases the given words if they have weight."""
+    """A release decision for the given words if they have weight."""
 
     words: set
 
@@ -166,7 +166,7 @@ def test_every_undecided_item_of_a_pool_gets_noise():
 
 
 def test_missing_weights_are_rejected():
-    """A round would otherwise run without the missing weights."""
+    """Otherwise, a round would run without the missing weights."""
     users = [[list("ab")] for _ in range(4)]
     secret = Secret.from_seed(1)
     pools = PlacedPools(states_of(users, range(4), [0, 1, 1, 2]), secret)
@@ -177,7 +177,7 @@ def test_missing_weights_are_rejected():
 
 
 def test_sums_of_large_weights_do_not_overflow():
-    """The sum of seven maximum weights is limited to the maximum weight."""
+    """The sum of seven maximum weights is capped at the maximum weight."""
     most = pool_tasks.MOST_SUM
     arrays = {"senders": np.arange(7), "held_starts": np.arange(8), "held": np.zeros(7, np.int32)}
     sent = {sender: {"weights": np.array([most])} for sender in range(7)}
@@ -203,7 +203,7 @@ def crowd():
 
 @pytest.mark.parametrize(("cell", "kind"), [({"max_items_per_user": 1}, "items"), ({"max_items_per_user": 3}, "text")])
 def test_one_partition_gives_the_release_of_the_local_engine(read_both, crowd, cell, kind):
-    """The releases of items and of words of texts are equal."""
+    """Releases of items and releases of words from texts are equal."""
     local, spread_out = read_both(crowd, 1, **{kind: "what"})
     union = vp.Items(**cell)
     one, other = (union.release(corpus, BUDGET, seed=5) for corpus in (local, spread_out))
@@ -214,7 +214,7 @@ def test_one_partition_gives_the_release_of_the_local_engine(read_both, crowd, c
 def test_only_released_items_are_sent_to_the_driver(read_both, crowd, collected):
     """The driver also receives whether all pools fit into one task.
 
-    Several partitions release most of the same items.
+    A release from several partitions contains most of the items of the local release.
     """
     local, spread_out = read_both(crowd, 4, items="what")
     union = vp.Items(max_items_per_user=3)
@@ -223,7 +223,7 @@ def test_only_released_items_are_sent_to_the_driver(read_both, crowd, collected)
     assert fits.to_pylist() == [{"fits": True}]
     named = [table for table in collected if table is not fits]
     told = [name.decode() for table in named for name in table["name"].to_pylist()]
-    # The first round adds the level 1 for each released item.
+    # The first round returns level 1 for each released item.
     assert {tuple(table.column_names) for table in named} == {("name",), ("name", "level")}
     assert {level for table in collected if "level" in table.column_names for level in table["level"].to_pylist()} <= {
         1
@@ -267,7 +267,7 @@ class DiesAtFirst(Opening):
 
 @pytest.mark.parametrize("most", [-1, pool_tasks.MOST_TOGETHER], ids=["a task for each place", "one task"])
 def test_repeated_tasks_give_the_same_release(read_both, crowd, monkeypatch, most):
-    """In every place, the worker process ends during the first attempt of a step, but the release is the same."""
+    """In every place, the worker process ends during the first attempt of a step. The release is still the same."""
     monkeypatch.setattr(pool_tasks, "MOST_TOGETHER", most)
     releases = []
     for dies in (True, False):
@@ -283,7 +283,7 @@ def test_repeated_tasks_give_the_same_release(read_both, crowd, monkeypatch, mos
 
 
 def test_rounds_before_a_draw_are_rejected(read_both, crowd):
-    """A round before a draw raises an error of the library, and not an error of Spark."""
+    """A round before a draw raises an error of Voxpop instead of an error of Spark."""
     _, spread_out = read_both(crowd, 2, items="what")
     secret = Secret.from_seed(3)
     with pytest.raises(InternalError, match="before pools were drawn"):

@@ -1,4 +1,4 @@
-"""The audit on Spark. Its cases and their exact probabilities are those of the audit with a memory limit.
+"""The audit on Spark, with the cases and exact probabilities of the audit with a memory limit.
 
 The audit must also detect broken variants. The probability of a false alarm is at most 2e-12 per case.
 """
@@ -27,7 +27,7 @@ COPIES = 12_000
 
 @pytest.mark.slow
 def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
-    """The cases are set union and n-grams with default settings, in which order matters.
+    """The cases are set union and n-grams with default settings, for which the order of users matters.
 
     Each side has two releases, which is the minimum, because the time of a release hardly depends on the number of
     copies.
@@ -62,8 +62,8 @@ def test_every_default_pass_of_n_grams_is_audited_on_spark(spark, record_propert
 
 
 @pytest.mark.slow
-def test_noise_reduced_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypatch):
-    """Each case has enough releases that the probability of missing the reduced noise is below 1e-6."""
+def test_noise_reduced_to_sixty_percent_is_detected_in_every_pass_on_spark(spark, monkeypatch):
+    """Each case has so many releases that the probability of missing the reduced noise is below 1e-6."""
     cut = 0.6
     real = votes.NoisyLevels
 
@@ -86,7 +86,7 @@ def test_noise_reduced_to_0_6_is_detected_in_every_pass_on_spark(spark, monkeypa
 
 @pytest.mark.slow
 def test_half_the_noise_is_detected_on_spark(spark, monkeypatch):
-    """Executors receive decisions with half the charged noise, which is detected with probability above 0.999."""
+    """Executors receive decisions with half the charged noise. This fault is detected with probability above 0.999."""
     plan = vp.papers.SetUnion(LIMIT, "policy-gaussian", 5.0, "joint").plan(BUDGET)
     others, trials = int(plan.threshold), 40_000
     event = Event(plan, 1, 1, on_spark(spark), 40_000)

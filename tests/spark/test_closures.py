@@ -1,4 +1,4 @@
-"""Tests that closures are small, because they contain keys and Spark writes large closures to disk."""
+"""Tests that closures are small. Closures contain keys, and Spark writes large closures to disk."""
 
 import ast
 from pathlib import Path
@@ -18,7 +18,7 @@ BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 
 @pytest.fixture
 def sent(monkeypatch):
-    """Return the list of pickled sizes of all tasks of classic DataFrames."""
+    """Return a list of the pickled sizes of all tasks of classic DataFrames."""
     from pyspark import cloudpickle
     from pyspark.sql.classic.dataframe import DataFrame
 
@@ -33,7 +33,7 @@ def sent(monkeypatch):
 
 
 def test_closures_that_are_too_large_are_rejected(pyspark):
-    """`closure` rejects settings that together are too large."""
+    """`closure` rejects settings with a total size that is too large."""
     with pytest.raises(InputError, match="half a megabyte"):
         closure(print, coins=Secret.from_seed(1).restrict("noise/x"), rule=bytes(MOST_CLOSURE))
     assert closure(dict, a=1)() == {"a": 1}

@@ -1,6 +1,6 @@
 """Tests of a standalone cluster with a master and two workers on one machine.
 
-During the tests, a task hangs, and an executor and a worker are killed.
+During the tests, a task hangs, an executor is killed, and a worker is killed.
 """
 
 import json
@@ -42,7 +42,7 @@ class Daemon:
             )
 
     def wait_for(self, pattern):
-        """Return the match of a pattern as soon as the log contains one."""
+        """Return the match of a pattern as soon as the log contains a match."""
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             found = re.search(pattern, self.log.read_text())
@@ -78,10 +78,7 @@ def cluster(java, tmp_path):
 
 
 def test_failures_during_a_length_do_not_change_the_release(cluster, talk, tmp_path):
-    """Spark computes lost data again, from the source or in a copy of the task.
-
-    The release equals the local release.
-    """
+    """Spark recomputes lost data from the source or in a copy of the task, so the release equals the local release."""
     address, workers = cluster
     path, events = tmp_path / "talk.parquet", tmp_path / "events"
     events.mkdir()

@@ -1,4 +1,4 @@
-"""Tests of the command line on Spark, which writes the same files as the local engine and prints no private data."""
+"""Tests that the command line on Spark writes the same files as the local engine and prints no private data."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ def run(folder, *arguments):
 
 @pytest.mark.parametrize("verb", CALLS)
 def test_commands_save_the_same_release(java, talk, tmp_path, verb):
-    """Documents are sorted by content in the table, because Spark sorts them in this way."""
+    """Documents are sorted by content in the table, because Spark sorts them by content."""
     private = pl.DataFrame({"who": [9999], "what": [CANARY]}, schema=talk.schema)
     table, path = pl.concat([talk, private]).sort("who", "what"), str(tmp_path / "talk.parquet")
     table.write_parquet(path)
@@ -45,7 +45,7 @@ def test_commands_save_the_same_release(java, talk, tmp_path, verb):
 
 
 def test_a_missing_file_is_reported_in_one_line(java, tmp_path):
-    """The exit code is that of a missing source, and not that of an internal error."""
+    """The exit code is that of a missing source instead of that of an internal error."""
     call = ["items", "nowhere.parquet", "--user", "who", "--items", "what", "--epsilon", "1", "--delta", "1e-6"]
     done = run(tmp_path, *call, "--engine", "spark", "--master", "local[1]", "-o", "out")
     assert done.returncode == 5

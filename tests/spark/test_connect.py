@@ -1,4 +1,4 @@
-"""A client of Spark Connect, which supports only DataFrames, returns the same release."""
+"""Tests that a client of Spark Connect, which supports only DataFrames, returns the same release."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ print(json.dumps({"grams": [list(gram) for gram in phrases], **told}))
 
 
 def test_a_connect_client_releases_the_same_items(java, talk, tmp_path):
-    """The releases are phrases, a model, and words of adaptive rounds."""
+    """The releases are phrases, a model, and words from adaptive rounds."""
     path = tmp_path / "talk.parquet"
     talk.write_parquet(path)
     done = subprocess.run([sys.executable, "-c", CLIENT, str(path)], capture_output=True, text=True, timeout=400)

@@ -1,6 +1,6 @@
 """Tests of the engine contract on Spark.
 
-Releases on the executors and of rows transferred to this process equal the releases of the reference implementation.
+Releases on the executors and releases of transferred rows equal those of the reference implementation.
 """
 
 from functools import cache
@@ -34,7 +34,7 @@ TABLES = {"texts": (crowd, {"text": "what"}), "items": (lambda: items_of(crowd()
 
 @pytest.fixture(scope="module")
 def engines(spark):
-    """Return a function that reads a table as the reference engine and as the engine on Spark."""
+    """Return a function that reads a table into the reference engine and into the engine on Spark."""
 
     @cache
     def read(name, partitions=PARTITIONS):
@@ -83,7 +83,7 @@ def test_sequences_are_the_same_on_spark(engines, name):
 @pytest.mark.parametrize("limit", [1, 50, None])
 @pytest.mark.parametrize("known", [None, ["nobody has this", "a", "z"]])
 def test_counts_are_the_same_on_spark(engines, limit, known):
-    """On Spark, executors add noise before counts leave them."""
+    """On Spark, executors add noise before they send counts."""
     naive, other = engines("texts")
     given = {"counted_in_full": limit, "known": known, "seed": 3}
     one, two = (LISTED.count(each, BUDGET, **given) for each in (other, naive))
@@ -91,7 +91,7 @@ def test_counts_are_the_same_on_spark(engines, limit, known):
 
 
 def test_rankings_are_the_same_on_spark(engines):
-    """On Spark, executors add noise before ranks leave them."""
+    """On Spark, executors add noise before they send ranks."""
     naive, other = engines("texts")
     one, two = (LISTED.top(each, BUDGET, k=4, seed=3) for each in (other, naive))
     assert one.places.tolist() == two.places.tolist()

@@ -1,4 +1,4 @@
-"""Types depend on a schema and not on values, so rows of one user do not affect types or rows of other users."""
+"""Tests that types depend on a schema instead of values, so rows of one user do not affect types or rows of others."""
 
 import pyarrow as pa
 import pytest
@@ -64,8 +64,8 @@ def test_items_with_a_collation_keep_their_spelling(spark, partitions):
 
 
 @ROADS
-def test_rows_are_read_from_the_query_and_not_from_files(spark, tmp_path, partitions):
-    """Reading the files directly would give other rows.
+def test_rows_are_read_from_the_query_instead_of_the_files(spark, tmp_path, partitions):
+    """Reading the files directly would give different rows.
 
     The cases are a file that Spark skips, and columns that Spark identifies by their number.
     """
@@ -100,7 +100,7 @@ def test_rows_are_read_from_the_query_and_not_from_files(spark, tmp_path, partit
         spark.conf.set(setting, before)
 
 
-def test_only_one_check_accesses_internals_of_spark():
+def test_only_one_check_uses_internals_of_spark():
     """Names that begin with an underscore are internal to Spark and may change without notice."""
     import re
     from pathlib import Path
@@ -109,14 +109,11 @@ def test_only_one_check_accesses_internals_of_spark():
 
     text = "\n".join(path.read_text() for path in sorted(Path(voxpop.engine.spark.__file__).parent.glob("*.py")))
     used = re.findall(r"\b_(?:jdf|jvm|jsc|jsparkSession|sc|explain_string)\b", text)
-    assert used.count("_jdf") == len(used) == 2  # `reading.check_repeatable`, once in its docstring
+    assert used.count("_jdf") == len(used) == 2  # `reading.check_repeatable` and its docstring
 
 
 def test_names_of_folders_are_strings(spark, tmp_path):
-    """Spark would otherwise infer types from the names of all folders.
-
-    One folder could then change the values of all other folders.
-    """
+    """Otherwise, Spark would infer types from all folder names, so one folder could change the values of others."""
     for name in ("07", "8"):
         (tmp_path / f"what={name}").mkdir()
         parquet.write_table(pa.table({"who": [1]}), tmp_path / f"what={name}" / "0.parquet")

@@ -1,4 +1,4 @@
-"""Tests of events, keys of any type and keys of several columns, which give the same results as on one machine."""
+"""Tests that events, keys of any type and keys of several columns give the same results as on one machine."""
 
 import datetime as dt
 from decimal import Decimal
@@ -46,7 +46,7 @@ def test_events_become_the_same_sequences_on_spark(spark, partitions):
 
 
 @ROADS
-def test_times_of_two_kinds_are_rejected_in_any_partition(spark, partitions):
+def test_times_of_two_kinds_are_rejected_for_any_partitions(spark, partitions):
     """The error occurs even if each partition has times of only one kind."""
     spelled = [f"2026-11-22 05:56:{number:02}" for number in range(40)]
     zoned = [f"{time}Z" for time in spelled]

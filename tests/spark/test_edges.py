@@ -1,4 +1,4 @@
-"""Tests of skewed, empty, unusual and invalid tables."""
+"""Tests of tables with skewed, empty, unusual and invalid data."""
 
 import gc
 import socket
@@ -36,7 +36,7 @@ def same(read_both, mechanism, table, partitions=3, **columns):
 
 @ROADS
 def test_a_user_with_a_million_rows_of_one_token_is_read(read_both, partitions):
-    """One of the users has five very long texts, and all other users have the same text."""
+    """One user has five very long texts, and all other users have the same text."""
     rng = np.random.default_rng(1)
     long = " ".join(f"w{number}" for number in rng.integers(0, 5000, 1_000_000))
     users = [*([7] * 5), *range(100, 600)]
@@ -72,7 +72,7 @@ def test_a_table_without_rows_gives_an_empty_release(read_both, partitions):
 
 @ROADS
 def test_unusual_characters_and_strings_of_a_megabyte_are_read(read_both, partitions):
-    """Some items contain zero bytes, emoji and combining marks, and some are about as long as an AES block.
+    """Some items contain zero bytes, emoji or combining marks, and some are about as long as an AES block.
 
     Nulls in lists are omitted.
     """
@@ -87,7 +87,7 @@ def test_unusual_characters_and_strings_of_a_megabyte_are_read(read_both, partit
 
 @ROADS
 def test_columns_with_dots_and_quotes_in_their_names_are_read(read_both, partitions):
-    """Spark would otherwise interpret dots as fields and quotes as delimiters."""
+    """Otherwise, Spark would interpret dots as fields and quotes as delimiters."""
     table = pl.DataFrame({"the.user`s": range(500), "a.b": [["x", "y"]] * 500})
     local, spread = read_both(table, partitions, user="the.user`s", sequence="a.b")
     ngrams = vp.papers.DPNE(max_length=2, max_phrases_per_user=2)
@@ -98,7 +98,7 @@ def test_columns_with_dots_and_quotes_in_their_names_are_read(read_both, partiti
 
 @ROADS
 def test_a_row_without_a_user_is_rejected(spark, partitions):
-    """As for local tables, the error contains the name of the column and no value."""
+    """As for local tables, the error contains the name of the column but no value."""
     frame = framed(spark, pl.DataFrame({"who": [1, None], "what": ["tea", "private milk"]}))
     with pytest.raises(SourceError, match='column "who" is empty') as caught:
         vp.papers.SetUnion(100, "weighted", accounting="joint").release(
@@ -154,7 +154,7 @@ def test_a_weighting_that_is_too_large_to_send_is_rejected(spark):
 def test_workers_use_the_kernel_cache_and_one_thread_per_task(spark):
     """Workers set the cache and the number of threads before they import numba and polars.
 
-    Numba's own cache does not support concurrent writers.
+    The cache of numba itself does not support concurrent writers.
     """
 
     def look(batches):
@@ -183,7 +183,7 @@ def test_workers_use_the_kernel_cache_and_one_thread_per_task(spark):
 
 
 def wait_until_let_go(state, seconds=60):
-    """Wait until a state is no longer persisted after its owner was deleted."""
+    """Wait until a state is no longer persisted after its owner is deleted."""
     end = time.monotonic() + seconds
     while state.storageLevel.useMemory:
         assert time.monotonic() < end, "the state is still kept"
@@ -202,7 +202,7 @@ def test_unused_states_are_released(spark, read_both, talk):
 
 
 def test_an_owner_can_be_collected_during_a_java_call(spark, monkeypatch, caplog):
-    """Garbage collection may run during any Java call, and must not break the connection of its thread."""
+    """Garbage collection can run during any Java call, and must not break the connection of its thread."""
     state = spark.range(3)
 
     def readinto(stream, buffer, there=socket.SocketIO.readinto):

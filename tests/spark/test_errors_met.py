@@ -1,4 +1,4 @@
-"""Tests of common failures on clusters. Each error is one line with advice and without a Java stack trace."""
+"""Tests of common failures on clusters. Each error is one line with advice but without a Java stack trace."""
 
 import os
 import subprocess
@@ -75,7 +75,7 @@ def told(case="", **variables):
 
 
 @pytest.mark.slow
-def test_workers_run_the_python_of_the_driver_by_default(java, tmp_path):
+def test_workers_use_the_python_of_the_driver_by_default(java, tmp_path):
     """The Python of the driver may be in a virtual environment that is not on the PATH."""
     path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
     assert told(PATH=path, PYTHONPATH=SOURCE)[-1] == "2"
@@ -115,7 +115,7 @@ def test_workers_that_crash_repeatedly_and_large_partitions_are_reported(java):
 
 
 def test_another_version_is_reported(spark, monkeypatch):
-    """The driver and all executors must have the same version, because rules may differ between versions."""
+    """The driver and all executors must have the same version, because rules can differ between versions."""
     other = {**own_versions(), "voxpop": "0.0.1"}
     monkeypatch.setattr("voxpop.engine.spark.reading.own_versions", lambda: other)
     corpus = read_engine(
@@ -128,7 +128,7 @@ def test_another_version_is_reported(spark, monkeypatch):
         vp.papers.SetUnion(100, "weighted", accounting="joint").release(corpus, vp.Budget(1, 1e-6))
 
 
-def test_tables_that_differ_between_readings_are_rejected(spark):
+def test_tables_that_can_differ_between_readings_are_rejected(spark):
     """The tables contain random samples, row numbers, or results of nondeterministic functions."""
     from pyspark.sql import functions as sql
 
@@ -180,7 +180,7 @@ def test_an_error_of_an_executor_keeps_its_message():
 
 
 def test_unknown_errors_are_not_translated():
-    """Every text of advice is one line."""
+    """Every advice is one line."""
     assert translated("java.lang.IllegalStateException: never seen") is None
     assert all("\n" not in advice for _, advice in KNOWN.values())
 

@@ -1,4 +1,4 @@
-"""The driver raises Voxpop errors of executors unchanged, and withholds the messages of other errors."""
+"""Tests that the driver raises Voxpop errors of executors unchanged and withholds the messages of other errors."""
 
 import pytest
 
@@ -10,7 +10,7 @@ PRIVATE = "the patient in room 7"
 
 
 def test_messages_of_other_errors_are_withheld():
-    """Messages of other libraries may quote data, so only the type and location of the error are reported."""
+    """Messages of other libraries can quote data, so only the type and location of the error are reported."""
 
     @task
     def broken(batches):

@@ -1,4 +1,4 @@
-"""Tests of groups of partitions, which order-dependent weightings use. The group of every partition is public."""
+"""Tests of groups of partitions, which order-dependent weightings use. The assignment to groups is public."""
 
 import numpy as np
 import pyarrow as pa
@@ -50,12 +50,12 @@ def test_a_group_contains_the_users_of_its_partitions(users, count, data):
 
 
 def test_a_corpus_without_partitions_has_no_groups():
-    """The result is empty."""
+    """Without partitions, the result is empty."""
     assert list(gather([])) == []
 
 
 def test_partitions_beyond_the_number_of_groups_do_not_change_the_release(read_both, talk):
-    """The number of a partition determines its group, so both numbers of partitions give the same groups of users."""
+    """The number of a partition determines its group, so both tables have the same groups of users."""
     corpora = [read_both(talk, count)[1] for count in (GROUPS, 3 * GROUPS)]
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4, max_spurious_share=0.4)
     one, other = (ngrams.release(corpus, BUDGET, seed=3) for corpus in corpora)
@@ -94,7 +94,7 @@ def grouped_weights(users, keys, home_of):
 
 
 def by_number(sizes):
-    """Return the group of each place, computed from the number of the place, as in the engine."""
+    """Return the group of each place, computed from the number of the place as in the engine."""
     return {place: place % 2 for place in sizes}
 
 
@@ -126,7 +126,7 @@ def test_one_user_changes_the_sum_of_all_groups_by_at_most_one():
 
 
 def test_the_search_detects_groups_that_depend_on_the_data():
-    """In the broken variant, the group of a partition depends on sizes, which the proof forbids."""
+    """In the broken variant, the group of a partition depends on the sizes of partitions, which the proof forbids."""
     assert farthest(by_size, 200) > 1.2
 
 

@@ -31,7 +31,7 @@ CANARY = "glockenspielcanary"
     ],
 )
 def test_the_choice_of_the_engine_depends_only_on_the_master(master, here):
-    """A local master has one Java process on this machine.
+    """A local master runs one Java process on this machine.
 
     The machine of a Connect server is unknown, so its rows are not transferred.
     """
@@ -39,8 +39,8 @@ def test_the_choice_of_the_engine_depends_only_on_the_master(master, here):
     assert not is_here(SimpleNamespace())
 
 
-def test_explicit_partitions_give_a_distributed_corpus(spark, talk, elsewhere):
-    """A session that is not local also gives a distributed corpus."""
+def test_clusters_and_explicit_partitions_give_a_distributed_corpus(spark, talk, elsewhere):
+    """A distributed corpus rejects a memory limit."""
     assert isinstance(read_engine(framed(spark, talk), user="who", text="what"), SparkCorpus)
     assert isinstance(
         read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=2)), SparkCorpus
@@ -60,7 +60,7 @@ def test_small_tables_are_read_without_a_limit_by_default(spark, talk, monkeypat
     assert all(list(release) == list(found[0][1]) for _, release in found)
 
 
-def test_one_query_runs_for_reading_and_none_for_releases(spark, talk, tmp_path):
+def test_reading_runs_one_query_and_releases_run_none(spark, talk, tmp_path):
     """No temporary file remains after reading."""
     frame = framed(spark, talk)
     ngrams = vp.NGrams(max_length=3, max_phrases_per_user=4)
@@ -146,7 +146,7 @@ def test_a_missing_folder_is_reported(spark, talk, tmp_path):
 
 
 def test_times_far_from_today_and_columns_of_nulls_are_read(spark):
-    """The values equal those in Spark, even for times after 2262 and columns of nulls, which files may not support."""
+    """The values equal those in Spark, even if files do not support them (times after 2262 and columns of nulls)."""
     rows = spark.range(300).selectExpr(
         "id AS who", "timestamp '2500-01-01 00:00:00Z' AS late", "timestamp_ntz '0900-03-01 01:00:00' AS early",
         "date '1500-01-01' AS day", "null AS nothing", "make_dt_interval(1) AS gap",
@@ -172,8 +172,8 @@ def test_null_values_are_reported(spark, capfd):
     assert 'values in "what" are null' in capfd.readouterr().err
 
 
-def test_a_folder_is_removed_after_a_late_task_wrote_into_it(tmp_path, monkeypatch, capfd):
-    """Tasks of a failed query may end later. If a folder cannot be removed, a message contains its name."""
+def test_a_folder_is_removed_after_a_late_task_writes_to_it(tmp_path, monkeypatch, capfd):
+    """Tasks of a failed query can end later. If a folder cannot be removed, a message contains its name."""
     late = [tmp_path / "rows" / str(number) for number in range(3)]
 
     def written_again(seconds):

@@ -1,7 +1,4 @@
-"""Tests of the kernel cache of workers.
-
-Its files are complete, never change, and are in folders of the current user.
-"""
+"""Tests that the files in the kernel cache of workers are complete, never change, and belong to the current user."""
 
 import json
 import os
@@ -44,14 +41,14 @@ def compiling(home, **more):
 
 
 def ended(process):
-    """Wait for a process, and return its numbers of kernels from the cache and of all compiled kernels."""
+    """Wait for a process, and return how many kernels it read from the cache and how many it has in total."""
     out, _ = process.communicate()
     assert process.returncode == 0
     return json.loads(out)
 
 
 def files_in(home):
-    """Return the folder of kernels and the contents of its files."""
+    """Return the folder of the kernels and the contents of its files."""
     (folder,) = (home / "voxpop").iterdir()
     return folder, {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
@@ -66,7 +63,7 @@ def test_machine_code_is_compiled_once_and_then_read(tmp_path):
     assert files_in(tmp_path) == (folder, before)
 
 
-def test_several_processes_may_write_at_the_same_time(tmp_path):
+def test_several_processes_can_write_at_the_same_time(tmp_path):
     """Each file is complete. A later process reads all files and changes no file."""
     for process in [compiling(tmp_path) for _ in range(3)]:
         assert ended(process)[1] == COUNT
@@ -91,7 +88,7 @@ def test_damaged_machine_code_is_compiled_again(tmp_path):
 
 
 def test_a_temporary_folder_is_used_without_a_writable_cache_folder(tmp_path):
-    """If other users may write to the temporary folder, no folder is used."""
+    """If other users have write access to the temporary folder, no folder is used."""
     (tmp_path / "file").touch()
     (tmp_path / "tmp").mkdir()
     elsewhere = {"TMPDIR": str(tmp_path / "tmp")}
@@ -102,7 +99,7 @@ def test_a_temporary_folder_is_used_without_a_writable_cache_folder(tmp_path):
     assert ended(compiling(tmp_path / "file", **elsewhere)) == [0, COUNT]
 
 
-def test_folders_that_other_users_may_write_to_are_not_read(tmp_path):
+def test_folders_to_which_other_users_can_write_are_not_read(tmp_path):
     """Missing folders and links are not read, either."""
     assert not is_ours(tmp_path / "none")
     tmp_path.chmod(0o777)

@@ -1,4 +1,4 @@
-"""Noise is drawn only once, which avoids known failures on Spark (see docs/design/0005-spark.md)."""
+"""Tests that noise is drawn only once, which avoids known failures on Spark (see docs/design/0005-spark.md)."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def coins(secret):
 
 
 def redrawn(frame):
-    """Run a published broken variant, in which noise is drawn in a filter that every action evaluates again."""
+    """Run a known broken variant, in which noise is drawn in a filter that every action evaluates again."""
 
     def keep(batches):
         rng = np.random.default_rng()
@@ -62,15 +62,15 @@ def names_of(frame):
 
 
 def is_half_and_half(mask):
-    """Return whether decisions look fair, and differ between the four partitions, up to the false-alarm probability."""
+    """Return whether decisions look fair and differ between the four partitions, except for false alarms."""
     parts = mask.reshape(4, -1)
-    bound = np.sqrt(ITEMS / 4 * np.log(2 * 10 / FALSE_ALARM) / 2)  # Hoeffding for one part and for pairs of parts
+    bound = np.sqrt(ITEMS / 4 * np.log(2 * 10 / FALSE_ALARM) / 2)  # Hoeffding's bound for parts and pairs of parts
     same = [np.sum(parts[i] == parts[j]) for i in range(4) for j in range(i)]
     return all(abs(count - ITEMS / 8) < bound for count in [*parts.sum(1), *same])
 
 
 def test_a_second_action_has_the_same_noise(spark):
-    """In the broken variant, two actions draw different noise and are therefore two releases."""
+    """In the broken variant, two actions draw different noise, so they are two releases."""
     twin = redrawn(weights(spark))
     assert names_of(twin) != names_of(twin)
     histogram, secret = SparkHistogram(weights(spark), words=False), Secret.fresh()
@@ -136,7 +136,7 @@ print(len(before) > 3, bool(lost), same, failed > 0)
 """
 
 
-def test_a_lost_shuffle_is_made_again_with_the_same_release(java, tmp_path):
+def test_a_lost_shuffle_is_computed_again_with_the_same_release(java, tmp_path):
     """The test deletes the persisted states and the shuffle files, which Spark then fails to fetch.
 
     The session is separate, because Spark treats the executor of a local session as lost after such a failure.
@@ -178,7 +178,7 @@ class Even(DiesAtFirst):
 
 
 def dying_tokenizer(texts):
-    """Split at spaces, and end the process on the first attempt."""
+    """Split a text at spaces, and end the process on the first attempt."""
     from pyspark import TaskContext
 
     if TaskContext.get().attemptNumber() == 0:
@@ -187,7 +187,7 @@ def dying_tokenizer(texts):
 
 
 def test_repeated_tasks_give_the_same_weights(spark, read_both, talk):
-    """The first worker process of each task ends during reading and during weighing."""
+    """The first worker process of each task ends, both during reading and during weighing."""
     small = talk.filter(pl.col("who") < 200)
     corpus = vp.read(
         framed(spark, small), user="who", text="what", tokenizer=dying_tokenizer, options=vp.ReadOptions(partitions=2)
@@ -206,7 +206,7 @@ def test_repeated_tasks_give_the_same_weights(spark, read_both, talk):
 
 @pytest.mark.parametrize("setting", ["spark.sql.adaptive.enabled"])
 def test_the_query_plan_of_spark_does_not_change_the_release(spark, read_both, talk, setting):
-    """The plans are those with and without adaptive execution."""
+    """The query plans are those with and without adaptive execution."""
     ngrams = vp.papers.DPNE(max_length=2, max_phrases_per_user=4)
     before = spark.conf.get(setting)
     releases = []

@@ -1,4 +1,4 @@
-"""Results on Spark do not depend on the positions of rows, which affect neither users nor their documents."""
+"""Tests that the positions of rows affect neither users nor their documents on Spark."""
 
 import numpy as np
 import polars as pl
@@ -62,7 +62,7 @@ def visits(rng, users, prefix):
 
 @pytest.fixture
 def two_files():
-    """Return two files with documents of every user, and rows of a further user that make the smaller file larger.
+    """Return two files with documents of every user, and rows of another user that make the smaller file larger.
 
     Spark reads the larger file first.
     """
@@ -80,7 +80,7 @@ def tree_of(corpus):
 
 @pytest.mark.parametrize("partitions", [2, None])
 def test_an_additional_user_changes_no_sequence_of_another_user(in_files, tmp_path, two_files, partitions):
-    """If the order depended on positions, a file that became the largest would reorder all documents."""
+    """If the order depended on positions, a file that becomes the largest would change the order of all documents."""
     one, other, extra = two_files
     fewer = in_files(written(tmp_path / "fewer", [one, other]), partitions, text="what")
     every = in_files(written(tmp_path / "every", [one, pl.concat([other, extra])]), partitions, text="what")
@@ -112,7 +112,7 @@ def test_two_exchanged_files_give_the_same_weights(in_files, tmp_path, two_files
 
 
 def test_weights_in_one_partition_equal_the_weights_of_both_local_engines(in_files, tmp_path):
-    """The weights are exactly equal."""
+    """The weights are exactly equal for 3,000 users."""
     rng = np.random.default_rng(6)
     held = [[f"w{item}" for item in rng.choice(60, 6, replace=False)] for _ in range(3000)]
     rows = pl.DataFrame({"who": np.arange(3000) * 7, "what": held})
@@ -121,7 +121,7 @@ def test_weights_in_one_partition_equal_the_weights_of_both_local_engines(in_fil
 
 @pytest.mark.slow
 def test_weights_of_a_million_users_equal_the_weights_of_both_local_engines(in_files, tmp_path):
-    """With 2^20 users, about 32 pairs of users have equal hashes of 33 bits, so hashes must have more bits."""
+    """Among 2^20 users, about 64 pairs would have equal hashes of 33 bits, so hashes must have more bits."""
     rng = np.random.default_rng(7)
     users = 1 << 20
     items = rng.integers(0, 40, (users, 4))

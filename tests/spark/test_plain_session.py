@@ -20,7 +20,7 @@ _NUMBERS = count()
 def test_the_number_of_places_is_the_number_of_cores(spark, elsewhere):
     """The number of places does not depend on the table or settings, because one more row must not change it.
 
-    In an order-dependent weighting, the effect of a user depends on the other users in the same place.
+    With an order-dependent weighting, the effect of a user depends on the other users in the same place.
     """
     one = pl.DataFrame({"who": [1], "what": ["tea"]})
     many = pl.DataFrame({"who": range(3000), "what": ["tea"] * 3000})
@@ -40,19 +40,19 @@ def test_the_number_of_places_is_the_number_of_cores(spark, elsewhere):
 
 
 class Growing:
-    """A session in which the number of executors depends on the work."""
+    """A session with a number of executors that depends on the workload."""
 
     conf: ClassVar = {"spark.dynamicAllocation.enabled": "true", "spark.sql.shuffle.partitions": "70"}
 
 
-def test_the_number_of_places_is_a_setting_with_dynamic_allocation():
+def test_dynamic_allocation_requires_a_given_number_of_places():
     """With dynamic allocation, the number of executors would depend on the data."""
     assert cores(Growing()) == 70
 
 
 @pytest.mark.parametrize("wrong", [0, 1.5, True, 2**21])
 def test_partitions_of_a_spark_frame_must_be_a_whole_number(spark, wrong):
-    """The option is rejected for a local table."""
+    """For a local table, the option is rejected."""
     table = pl.DataFrame({"who": [1], "what": ["tea"]})
     with pytest.raises(InputError, match="whole number"):
         read_engine(framed(spark, table), user="who", text="what", options=vp.ReadOptions(partitions=wrong))
@@ -61,7 +61,7 @@ def test_partitions_of_a_spark_frame_must_be_a_whole_number(spark, wrong):
 
 
 def counted(spark, work):
-    """Return the number of jobs, the sorted numbers of tasks of executed stages, and the result."""
+    """Return the number of jobs, the sorted numbers of tasks of the executed stages, and the result."""
     context = spark.sparkContext
     group = f"counted {next(_NUMBERS)}"
     context.setJobGroup(group, "a release")
@@ -75,7 +75,7 @@ def counted(spark, work):
 
 @pytest.mark.parametrize("partitions", [1, 3])
 def test_no_round_has_more_tasks_than_places(spark, partitions):
-    """With one place, Spark would repartition rows that are not assigned to places by a column."""
+    """With one place, Spark would repartition rows that no column assigns to places."""
     table = pl.DataFrame({"who": [n % 300 for n in range(900)], "what": [f"w{n % 7}" for n in range(900)]})
     corpus = read_engine(framed(spark, table), user="who", items="what", options=vp.ReadOptions(partitions=partitions))
     _, ran, release = counted(spark, lambda: vp.Items(max_items_per_user=3).release(corpus, vp.Budget(4, 1e-3), seed=1))
@@ -84,13 +84,13 @@ def test_no_round_has_more_tasks_than_places(spark, partitions):
 
 
 def test_each_length_runs_two_jobs_with_one_task_per_place_or_core(spark, talk):
-    """A length has a vote and a measurement, and one more job is permitted for all lengths together."""
+    """Each length has a vote and a measurement, and one more job is permitted for all lengths together."""
     corpus = read_engine(framed(spark, talk), user="who", text="what", options=vp.ReadOptions(partitions=3))
     ngrams = vp.papers.DPNE(max_length=3, max_phrases_per_user=4)
     jobs, ran, release = counted(spark, lambda: ngrams.release(corpus, BUDGET, seed=2))
     assert max(len(gram) for gram in release.each_gram()) == 3
     assert jobs <= 2 * 3 + 1
-    assert max(ran) <= 3 + 2  # These are places, and a public list in one part per core.
+    assert max(ran) <= 3 + 2  # The stages have three places, and a public list with one part per core.
     assert sum(ran) <= jobs * (3 + 2 + 2)
     assert spark.conf.get(ADAPTIVE) == "true"
 
@@ -111,7 +111,10 @@ def test_the_setting_of_the_session_is_restored(spark):
 
 
 def test_workers_exclude_permanent_objects_from_garbage_collection(spark):
-    """Spark collects garbage after each task. With all objects of numba, a collection takes longer than most tasks."""
+    """Spark collects garbage after each task.
+
+    If all objects of numba were included, a collection would take longer than most tasks.
+    """
 
     def look(batches):
         import gc
@@ -148,7 +151,7 @@ class Arriving:
         return 2 * min(4, 1 + int(self.now / self.every))
 
 
-def test_the_driver_waits_until_no_executor_is_added(monkeypatch):
+def test_the_driver_waits_until_no_more_executors_register(monkeypatch):
     """With too few executors, the number of partitions would be too small, and the release would be different."""
     context = Arriving(monkeypatch)
     _wait_for_executors(context)
@@ -157,7 +160,7 @@ def test_the_driver_waits_until_no_executor_is_added(monkeypatch):
 
 
 def test_the_wait_for_executors_ends_after_half_a_minute(monkeypatch):
-    """In this test, the number of executors increases forever."""
+    """In this test, the number of executors never stops increasing."""
     context = Arriving(monkeypatch)
     monkeypatch.setattr(Arriving, "defaultParallelism", property(lambda self: int(self.now)))
     _wait_for_executors(context)

@@ -18,7 +18,7 @@ CANARY = "xylophonecanary"
 def test_the_driver_receives_only_released_words_and_noisy_numbers(collected, read_both, talk):
     """The driver receives released words, noisy levels and noisy measurements, but no weights.
 
-    It also learns whether the pools of adaptive rounds fit into one task.
+    The driver also receives whether the pools of adaptive rounds fit into one task.
     """
     _, spread = read_both(talk)
     release = vp.NGrams(max_length=3, max_phrases_per_user=4).release(spread, BUDGET, seed=2)
@@ -30,8 +30,8 @@ def test_the_driver_receives_only_released_words_and_noisy_numbers(collected, re
     told = [table for table in collected if table.column_names not in (["name"], ["fits"])]
     answers = [(table.column_names, table.num_rows) for table in told]
     votes = [rows for names, rows in answers if names == ["name", "level"]]
-    assert len(votes) >= 3  # These are two lengths and the second-chance pass.
-    # Candidates of the second-chance pass were not measured before it.
+    assert len(votes) >= 3  # The votes are those of two lengths and the second-chance pass.
+    # Candidates of the second-chance pass are not measured before this pass.
     added = dict(enumerate(release.plan.second_chance.released, start=2))
     before = [(["name", "cells"], size - added.get(length, 0)) for length, size in sizes.items()]
     assert all(answer in before for answer in answers if answer[0] != ["name", "level"])
@@ -65,8 +65,8 @@ def test_the_driver_receives_only_released_counts_of_sequences(collected, read_b
 def test_neither_keys_nor_words_are_written_to_logs(read_both, talk, written, monkeypatch, capfd, mechanism):
     """No file, event or output of the session contains a key in any encoding.
 
-    Events and output contain no private word. Executors may store private words in blocks and shuffles, which contain
-    the source data, but they store no keys.
+    Events and output contain no private word. Executors store private words, but no keys, in blocks and shuffles, which
+    contain the source data.
     """
     keys, restrict = [], Secret.restrict
 

@@ -1,4 +1,4 @@
-"""Profiles on Spark have the same values, counts and cover as local profiles in memory and within a memory limit."""
+"""Tests that profiles on Spark equal local profiles in memory and within a memory limit, including counts and cover."""
 
 import polars as pl
 import pytest
@@ -40,7 +40,7 @@ def test_a_profile_is_the_same_on_spark_and_on_local_engines(spark, partitions, 
 @pytest.mark.parametrize("partitions", [3, None], ids=["spread", "handed over"])
 @pytest.mark.parametrize("each", [1, 5], ids=["one number per key", "rounds"])
 def test_keys_with_counts_are_the_same_on_spark_and_on_local_engines(spark, partitions, each):
-    """Keys, counts, the entry and the sums of other rows are equal, for one key per user and for several."""
+    """Keys, counts, the chosen entry and the sums of other rows are equal, for one and for several keys per user."""
     rows = {
         "who": [number // each for number in range(1500 * each)],
         "city": [["Delft", "a|b", "Lund", None][number % 4] for number in range(1500 * each)],

@@ -25,7 +25,7 @@ def sales():
 
 
 def test_a_table_is_joined_with_released_keys(spark, sales):
-    """The same number of rows remains as in a polars table, and null is never released."""
+    """The join keeps as many rows as the join of a polars table, and null is never released."""
     keys = vp.Items(max_items_per_user=1).release(vp.read(sales, user="customer", items=["shop", "day"]), BUDGET)
     frame = spark.createDataFrame(sales.to_arrow())
     kept = vp.exports.filter(keys, frame)
@@ -52,7 +52,7 @@ def test_counts_and_rankings_are_converted_to_spark(spark, sales):
 
 
 def test_words_and_grams_have_their_columns(spark, sales):
-    """Words have one column of strings, and grams one column of lists."""
+    """Words have one column of strings, and grams have one column of lists."""
     words = vp.Items(max_items_per_user=9).release(vp.read(sales.drop_nulls(), user="customer", text="shop"), BUDGET)
     frame = vp.exports.to_spark(words, spark)
     assert (frame.columns, frame.filter("word = 'shop'").count()) == (["word"], 1)
@@ -61,7 +61,7 @@ def test_words_and_grams_have_their_columns(spark, sales):
 
 
 def test_only_equal_values_are_joined(spark):
-    """In joins, Spark converts, truncates and rounds values, so columns of other types and finer times are rejected."""
+    """Spark joins convert, truncate and round values, so columns of other types or with finer times are rejected."""
 
     def kept(key, column):
         return vp.exports.filter(keys_of(pa.table({"key": key})), spark.sql(f"select {column} as key")).count()

@@ -28,7 +28,7 @@ def collected(histogram):
 
 @pytest.mark.parametrize("sentences", [False, True])
 def test_words_of_every_language_are_the_same(read_both, sentences):
-    """The texts are in 69 languages, or contain signs and addresses."""
+    """The texts are in 69 languages, or contain special characters and addresses."""
     texts = [*SENTENCES.values(), *SIGNS]
     table = pl.DataFrame({"who": range(2 * len(texts)), "what": [*texts, *texts]})
     local, spread = read_both(table, 3, text="what", tokenizer=vp.Tokenizer(sentences=sentences))
@@ -41,7 +41,7 @@ def test_words_of_every_language_are_the_same(read_both, sentences):
 
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_histograms_are_exactly_the_same(read_both, talk, partitions):
-    """The users have several rows and more words than the limit."""
+    """Users have several rows and more words than the limit."""
     local, spread = read_both(talk, partitions)
     secret, levels, walk = Secret.from_seed(5), local.length_walk(), spread.length_walk()
     one, other = levels.weigh(SHARES, 3, secret, "length 1"), walk.weigh(SHARES, 3, secret, "length 1")
@@ -88,7 +88,7 @@ def test_descent_in_one_partition_equals_the_local_engine(read_both, talk):
 
 
 def test_descent_in_several_partitions_releases_almost_the_same_items(read_both, talk):
-    """A partition may add weight to items with sufficient weight in other partitions, so releases differ slightly."""
+    """A partition can add weight to items with sufficient weight in other partitions, so releases differ slightly."""
     local, spread = read_both(talk, 6)
     union = vp.papers.SetUnion(4, "policy-gaussian", 5.0, "joint")
     one, other = (set(union.release(corpus, BUDGET, seed=6)) for corpus in (local, spread))
@@ -134,7 +134,7 @@ def test_a_large_alphabet_gets_the_same_noise(read_both, monkeypatch):
     assert one.nodes > 10
 
 
-def test_users_named_by_strings_have_the_same_draws(read_both, talk):
+def test_users_with_string_keys_have_the_same_draws(read_both, talk):
     """On both engines, user keys are hashes of the same bytes."""
     named = talk.with_columns(who=pl.format("Ünï {}", pl.col("who")))
     local, spread = read_both(named)

@@ -1,4 +1,4 @@
-"""Tests of series on Spark, which give the same releases as local series on every night."""
+"""Tests that series on Spark give the same releases as local series on every night."""
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ BUDGET, NIGHTS = vp.Budget(3, 1e-6), 3
 
 
 def table(night):
-    """Return the rows of a night. Some of the 900 users begin on later nights, and words have many or few users."""
+    """Return the rows of a night. Some of the 900 users join on later nights, and words have many or few users."""
     pairs = [
         (f"u{user}", f"w{(user * 7 + each * each) % (3 + 2 * night)}")
         for user in range(900)
@@ -38,7 +38,7 @@ def read(spark, where, night, tmp_path, partitions=1):
 
 @pytest.mark.parametrize("known", [None, [*(f"w{number}" for number in range(0, 9, 2)), "nobody"]])
 def test_every_night_is_the_same_on_every_engine(spark, tmp_path, known):
-    """New items, scores, pools and budgets agree in memory, within a memory limit and on Spark. Night 2 has no run."""
+    """New items, scores, pools and budgets agree in memory, within a memory limit and on Spark. Night 2 is skipped."""
     found = {}
     for where in ("memory", "limited", "spark"):
         series = vp.Items(max_items_per_user=5, known=known).series(tmp_path / where, BUDGET, nights=NIGHTS, seed=5)
@@ -62,7 +62,7 @@ def test_every_night_is_the_same_on_every_engine(spark, tmp_path, known):
 
 
 def test_items_that_are_released_on_a_skipped_night_join_no_pool(spark, tmp_path):
-    """Pools are the same if noise releases items on a night without rows, which files do not contain yet.
+    """Pools are the same if noise releases items on a night without rows, before the files contain these items.
 
     The delta is so large that noise releases many items that have only one user.
     """
@@ -87,7 +87,7 @@ def test_items_that_are_released_on_a_skipped_night_join_no_pool(spark, tmp_path
 
 
 def test_a_stopped_night_on_spark_is_completed(spark, tmp_path, monkeypatch):
-    """A night in two groups stops after users have paid. It is completed from its files, even with other rows.
+    """A night in two groups stops after users have paid, and is completed from its files, even with other rows.
 
     An older state is rejected.
     """
@@ -126,8 +126,8 @@ def test_unsupported_series_are_rejected_on_spark(spark, tmp_path):
     assert (here.night, sealed.night) == (1, 0)
 
 
-def test_other_columns_of_users_are_rejected_on_later_nights(spark, tmp_path):
-    """The state contains the names of the columns, on Spark and in memory."""
+def test_other_user_columns_are_rejected_on_later_nights_on_spark(spark, tmp_path):
+    """The state contains the names of the user columns, on Spark and in memory."""
     rows = pl.DataFrame({"tenant": [f"t{user % 5}" for user in range(900)], "id": [f"c{user}" for user in range(900)]})
     frame = framed(spark, rows.with_columns(what=pl.lit("tea")))
     for partitions in (2, None):

@@ -1,4 +1,4 @@
-"""Tests of the tasks of the Spark engine in this process. Histograms are the same for any placement of users."""
+"""Tests of the tasks of the Spark engine in this process, including histograms for any placement of users."""
 
 from dataclasses import replace
 from importlib import metadata
@@ -42,7 +42,7 @@ def shares_of(weighting_rule, limit, cutoff=2.0):
 def test_histograms_equal_those_of_the_local_engine_exactly(users, data, weighting_rule, limit, single):
     """Votes and measurements agree at lengths 1 to 4.
 
-    Users may have any places if weights are additive. Otherwise all users are in one place.
+    Users are in any places if weights are additive. Otherwise, all users are in one place.
     """
     keys = list(range(7, 7 + len(users)))
     most = 0 if weighting_rule.sequential else 3
@@ -80,12 +80,12 @@ def test_histograms_equal_those_of_the_local_engine_exactly(users, data, weighti
 
 
 def weights_of(users, keys, places, shares, limit):
-    """Return all weights of words over all places."""
+    """Return the total weights of words over all places."""
     return PlacedLevels(states_of(users, keys, places)).weigh(shares, limit, Secret.from_seed(1), "x")
 
 
 def farthest(rng, shares, limit, place_of):
-    """Return the l2 change of the summed histogram of a random collection by one user."""
+    """Return the l2 change that one user makes to the summed histogram of a random collection."""
     count = int(rng.integers(2, 9))
     words = "abcdef"
     users = [[[words[i] for i in rng.integers(0, 6, rng.integers(1, 6))] for _ in range(3)] for _ in range(count)]
@@ -128,7 +128,7 @@ def test_one_user_changes_the_sum_of_all_partitions_by_at_most_one(weighting_rul
 
 
 @pytest.mark.parametrize("weighting_rule", [Weighted(), PolicyGaussian()])
-def test_the_search_detects_users_that_are_split_over_partitions(weighting_rule):
+def test_the_search_detects_users_who_are_split_over_partitions(weighting_rule):
     """In the broken variant, rows instead of users are assigned to places, which the proof forbids."""
     rng = np.random.default_rng(3)
     assert max(farthest(rng, shares_of(weighting_rule, 4), 4, by_row) for _ in range(100)) > 1.3
@@ -136,13 +136,13 @@ def test_the_search_detects_users_that_are_split_over_partitions(weighting_rule)
 
 @given(st.lists(st.integers(0, 2**61), min_size=1, max_size=400))
 def test_sums_of_many_partitions_do_not_overflow(weights):
-    """Each partition may give an item a weight up to 2^61. Sums are exact below 2^61 and limited to it."""
+    """Each partition can give an item a weight of up to 2^61. Sums are exact below 2^61 and capped at 2^61."""
     parts = [frames.weight_rows(np.array([5]), np.array([weight])) for weight in weights]
     assert summed(parts, words=False) == {5: min(sum(weights), tasks.MOST_SUM)}
 
 
 def test_decisions_are_the_same_in_every_batch_and_order():
-    """Splitting, shuffling and repeating rows has no effect. Names without weight keep their simulated level."""
+    """Splitting, shuffling and repeating rows has no effect. Names without weight keep their simulated levels."""
     rule = ThresholdRule("gaussian", 1.0, 2 << 20, 2.0**-20)
     coins = ReleaseDecisions(rule, Secret.from_seed(2), "noise/x").restricted()
     rng = np.random.default_rng(1)
@@ -200,7 +200,7 @@ def test_a_partition_without_users_returns_no_rows():
 
 @pytest.mark.parametrize("name", ["voxpop", "icu4py"])
 def test_executors_must_have_the_packages_of_the_driver(monkeypatch, name):
-    """Without a package, or with another version of it, an executor raises an error before it reads a row."""
+    """If a package is missing or has another version, an executor raises an error before it reads a row."""
     versions, wanted = tasks.own_versions(), {"users": ["a"], "kind": "text", "columns": ["b"]}
     assert all(version[0].isdigit() for version in versions.values())
 
@@ -222,7 +222,7 @@ def test_executors_must_have_the_packages_of_the_driver(monkeypatch, name):
         list(tasks.encode(unread(), wanted=wanted, versions=versions))
 
 
-def test_users_and_positions_without_items_are_removed():
+def test_users_without_items_and_positions_of_removed_items_are_removed():
     """Users without remaining items are removed. Removed tokens between grams are replaced by one separator."""
     users = [[list("abc")], [list("xyz")], [list("aaxxxxxab")]]
     levels = PlacedLevels(states_of(users, [1, 2, 3], [0, 0, 0]))
@@ -237,7 +237,7 @@ def test_users_and_positions_without_items_are_removed():
 
 
 def test_public_arrays_are_sent_with_the_first_row():
-    """The pieces of a state may be in any order."""
+    """The order of the pieces of a state does not matter."""
     state = states_of([[["a"] * 600_000]], [1], [0])[0]
     state = [state[0].slice(number, 1) for number in range(state[0].num_rows)]
     assert len(state) > 5

@@ -25,7 +25,7 @@ def test_rows_without_a_user_are_skipped(spark, partitions, capsys):
 
 @pytest.mark.parametrize("partitions", [None, 2])
 def test_rows_without_a_user_are_rejected_without_the_option(spark, partitions):
-    """Executors and the local engine raise an error when users are counted or before."""
+    """Executors and the local engine raise an error at the latest when users are counted."""
     frame = spark.createDataFrame(pl.DataFrame(ROWS).to_arrow())
 
     def counted():

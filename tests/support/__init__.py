@@ -1,1 +1,1 @@
-"""Code that several folders of tests share, such as small collections, strategies, contracts and servers."""
+"""Code that several test folders share, such as small collections, strategies, contracts and servers."""

@@ -1,11 +1,11 @@
-"""The delta of adaptive rounds without the cost of finite arithmetic, for plans with changed numbers."""
+"""Functions for the delta of adaptive rounds without the cost of rounding, for plans with changed numbers."""
 
 from voxpop.privacy.certificate import exact_delta
 from voxpop.privacy.passes import AdaptiveProof, Choice, Claim, Later, Slack
 
 
 def total_delta(planned, budget, data_sets=1, rest=0.0):
-    """Return the delta of rounds, or of a menu, in several data sets, followed by Gaussian releases of mu^2 `rest`."""
+    """Return the delta of rounds or a menu in several data sets, followed by Gaussian releases with mu^2 `rest`."""
     stated = planned.stated()
     choice, rounds = (stated, None) if isinstance(stated, Choice) else (None, stated)
     later = Later(rest, "each user", 0) if rest else None
@@ -14,14 +14,14 @@ def total_delta(planned, budget, data_sets=1, rest=0.0):
 
 
 def pair(rounds):
-    """Return the probability that rounds release a novel item, and their mu."""
+    """Return the probability that rounds release a novel item, and the mu of the rounds."""
     from voxpop.privacy.certificate import pair_of
 
     return pair_of(AdaptiveProof((), None, rounds.stated(), None, Slack(0)))
 
 
 def first_pair(only):
-    """Return the probability that a round releases a novel item, and sensitivity over sigma."""
+    """Return the probability that a round releases a novel item, and the sensitivity divided by sigma."""
     from voxpop.privacy.gaussian import release_probability
 
     shares = only.shares
@@ -30,7 +30,7 @@ def first_pair(only):
 
 
 def round_delta(only, epsilon, later=0.0):
-    """Return the delta of a round with its executed numbers, followed by Gaussian releases of mu^2 `later`."""
+    """Return the delta of a round with its executed numbers, followed by Gaussian releases with mu^2 `later`."""
     from voxpop.privacy.certificate import check
     from voxpop.privacy.passes import Certificate, ThresholdProof
 

@@ -7,7 +7,7 @@ validator.
 
 
 def record(required: str = "", optional: str = "", **properties: object) -> dict[str, object]:
-    """Return the schema of an object with exactly these names of string fields and these other fields."""
+    """Return the schema of an object with exactly the given string fields and the given other fields."""
     texts = {name: {"type": "string"} for name in f"{required} {optional}".split()}
     fields = {name.rstrip("_"): schema for name, schema in properties.items()}
     needed = [*required.split(), *(name for name in fields if f"{name}_" in properties)]

@@ -1,4 +1,4 @@
-"""The contract of all engines. Every engine runs each mechanism, and all engines return the same release."""
+"""Contract tests for all engines. Every engine runs each mechanism, and all engines return the same release."""
 
 import random
 
@@ -78,7 +78,7 @@ def naive_of(corpus: LocalCorpus) -> NaiveEngine:
 
 
 def shown(released) -> object:
-    """Return everything that must be equal in two releases."""
+    """Return the contents that must be equal in two releases."""
     if isinstance(released, vp.SequenceModel):
         tree = released.tree
         read = tree.before

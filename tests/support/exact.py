@@ -1,4 +1,4 @@
-"""Private weights without noise, for tests that may read them. Gates reject any other caller."""
+"""Functions that return private weights without noise to tests. Gates reject any other caller."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def text_of(proof, epsilon=1.0, delta=0.5):
 
 
 def exact_counts(corpus, release, limits):
-    """Return the weights to which counts add noise, in the order of the release."""
+    """Return the exact weights to which counts add noise, in the order of the release."""
     gate = counts.CountsGate(text_of(CountsProof((Counted(tuple(limits), 1.0),), 0.0)), Secret.from_seed(0))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(counts, "CellNoise", lambda *given: Exact())
@@ -57,7 +57,7 @@ def exact_counts(corpus, release, limits):
 
 
 def exact_users(corpus, release):
-    """Return the weights to which a ranking adds noise, in the order of the release."""
+    """Return the exact weights to which a ranking adds noise, in the order of the release."""
     lists, noise = list(listed_grams(release, len(sizes_of(release)))), Exact()
     gate = counts.PicksGate(text_of(PicksProof(0, len(release), 1.0)), Secret.from_seed(0))
     with pytest.MonkeyPatch.context() as patch:
@@ -68,7 +68,7 @@ def exact_users(corpus, release):
 
 
 def votes_gate(rules, secret):
-    """Return the gate of unchecked rules."""
+    """Return a gate with unchecked rules."""
     from voxpop.privacy.gate.votes import VotesGate
     from voxpop.privacy.passes import VotesProof
 
@@ -78,7 +78,7 @@ def votes_gate(rules, secret):
 
 
 def released_known(rounds, square, corpus, candidates, secret):
-    """Return the released candidates from public candidates in two parts, under a certificate of this mu^2."""
+    """Return the candidates released from a public list in two parts, under a certificate with the given mu^2."""
     from voxpop.privacy.gate.rounds import AdaptiveGate
     from voxpop.privacy.passes import AdaptiveProof, Choice, Later, Slack
     from voxpop.reading.arrow import text_buffers
@@ -94,7 +94,7 @@ def released_known(rounds, square, corpus, candidates, secret):
 def paths_gate(limits, sequences, secret, tree="contexts", usual=None):
     """Return the gate of a tree that is opened on concatenated sequences.
 
-    With a usual length, released lengths determine the length of sequences.
+    If a usual length is given, released lengths determine the length of sequences.
     """
     from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Sentences in 69 languages. They are everyday texts with the letters, marks and punctuation of each language."""
+"""Everyday sentences in 69 languages, with the letters, marks and punctuation of each language."""
 
 SENTENCES = {
     "Afrikaans": "Dit is ’n mooi dag, en ons gaan more na die see. Kom julle saam?",

@@ -14,7 +14,7 @@ MOST = 2_000_000
 
 
 def write_posts(path: Path, size: int, letters: int = 1, seed: int = 0) -> None:
-    """Write about `size` bytes, with popularity of words proportional to 1 / rank, and users in random order.
+    """Write about `size` bytes, with word frequencies proportional to 1 / rank, and users in random order.
 
     Each word has at least `letters` letters.
     """

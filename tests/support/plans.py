@@ -8,7 +8,7 @@ from voxpop.privacy.planned import Planned, certified
 
 
 class AnyPlan(Planned):
-    """A plan with a function of the data as its mechanism and with its budget as its guarantee."""
+    """A plan that has a function of the data as its mechanism and its budget as its guarantee."""
 
     def _proof(self):
         return PathsProof("grams", Fraction(self.budget.epsilon), 1, 1, 1, None)

@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests. It is started in a new folder, and has a socket in that folder."""
+"""A PostgreSQL server for the tests. It runs in a new folder and has its socket in this folder."""
 
 import os
 import shutil
@@ -18,10 +18,10 @@ def binaries() -> Path | None:
 
 @contextmanager
 def server() -> Iterator[str]:
-    """Yield the address of a new server. At the end, stop the server and remove its folder."""
+    """Yield the address of a new server. Finally, stop the server and remove its folder."""
     programs = binaries()
     assert programs is not None
-    # The server does not run as root, so root starts it as the user that its package created.
+    # PostgreSQL does not run as root, so root starts it as the user that the package created.
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     folder = Path(tempfile.mkdtemp(prefix="voxpop-postgres-"))
     if as_user:

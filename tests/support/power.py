@@ -1,4 +1,4 @@
-"""The power of the audit, which must detect broken variants almost surely, given their true probabilities."""
+"""Functions for the power of the audit, which must detect broken variants almost surely, given true probabilities."""
 
 from math import exp
 
@@ -28,7 +28,8 @@ def surely_refuted(
 def _same_side(likely: list[tuple[int, int]], trials: int, epsilon: float, delta: float, error: float) -> bool:
     """Return whether one direction refutes the claim for all four pairs of extreme counts.
 
-    Each direction is monotone in both counts, so it also refutes the claim for all counts between the extremes.
+    Each direction is monotone in both counts, so this direction also refutes the claim for all counts between the
+    extremes.
     """
     corners = [TrialCounts(one, other, trials).directions(error) for one in likely[0] for other in likely[1]]
     return any(all(each[way][0] - exp(epsilon) * each[way][1] > delta for each in corners) for way in range(4))
@@ -53,7 +54,7 @@ def surely_strays(claimed: float, real: float, trials: int, error: float = ERROR
 
 
 def _likely(probability: float, trials: int, miss: float) -> tuple[int, int]:
-    """Return a range that contains the number of hits. Each side fails with probability at most `miss`."""
+    """Return a range for the number of hits. The number is outside on each side with probability at most `miss`."""
     from scipy.stats import binom
 
     return int(binom.ppf(miss, trials, probability)), int(binom.isf(miss, trials, probability))

@@ -8,7 +8,7 @@ from voxpop.release.result import StoredPlan
 
 
 def keys_of(table):
-    """Return the release of all rows of a table as keys."""
+    """Return a release that contains all rows of a table as keys."""
     keys = Keys(tuple(KeyColumn(each.name, str(plain_type(each.type))) for each in table.schema))
     items = keys.spell([column.combine_chunks() for column in table.columns]).to_pylist()
     return vp.Release.from_items(

@@ -19,7 +19,7 @@ def begun(known=()):
 
 
 def gate_of(plan, secret):
-    """Return the gate of a series, even for numbers that no budget permits."""
+    """Return the gate of a series, even for a plan that no budget permits."""
     return nights.NightsGate(Certificate(plan._claim, plan.proof).to_json(), secret)
 
 
@@ -29,14 +29,14 @@ def begin_night(plan, pools, secret, corpus, night):
 
 
 def weights_of(plan, pools, night):
-    """Return the weights of a night after users have paid for it."""
+    """Return the weights of a night after users have paid for the night."""
     proof = plan.proof
     add = partial(nights._add, night_setting(proof, night))
     return pools.weigh(night_charge(proof, night), *series._tonight(plan, night), add)
 
 
 def read_night(plan, pools, secret, night, weights):
-    """Add noisy weights to the scores, and release."""
+    """Add noisy weights to the scores, and release items."""
     gate_of(plan, secret)._read(pools, night, weights)
 
 

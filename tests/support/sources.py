@@ -1,4 +1,4 @@
-"""All forms of the sources in the registry, and a check that the rows of one user affect no other user."""
+"""All forms of the sources in the registry, and checks that the rows of one user affect no other user."""
 
 import gzip
 import io
@@ -31,11 +31,11 @@ Row = tuple[Any, Any, Any]
 
 
 class Form(NamedTuple):
-    """A form of a source.
+    """One form of a source, such as a file format or a library's table.
 
     Attributes:
-        make: A function that returns the source, from rows and a folder.
-        declared: Whether the source declares types. If so, it accepts only integers.
+        make: A function that returns the source, given rows and a folder.
+        declared: Whether the source declares types. Such a source accepts only integers.
         holds: A function that returns whether the form can contain a value.
         lists: Whether the form can contain lists of values.
     """
@@ -93,7 +93,7 @@ def csv_gz(rows: list[Row], folder: Path) -> Path:
 
 
 def tsv(rows: list[Row], folder: Path) -> Path:
-    """Write tab-separated values, with rows that end with CR LF."""
+    """Write tab-separated values with rows that end in CR LF."""
     quoted = [["" if each is None else '"' + str(each).replace('"', '""') + '"' for each in row] for row in rows]
     (folder / "rows.tsv").write_bytes("\r\n".join(["\t".join(row) for row in [NAMES, *quoted]]).encode())
     return folder / "rows.tsv"
@@ -187,10 +187,10 @@ Part = tuple[list[Row], tuple[pa.DataType, pa.DataType, pa.DataType], bool]
 
 
 def typed_table(part: Part) -> pa.Table:
-    """Return rows as a table with a separate schema.
+    """Return rows as a table with a separately declared schema.
 
     Raises:
-        pa.ArrowException, TypeError, ValueError: If a value is not of its type.
+        pa.ArrowException, TypeError, ValueError: If a value does not have the declared type.
     """
     rows, kinds, coded = part
     columns = [pa.array([row[place] for row in rows], kind) for place, kind in enumerate(kinds)]
@@ -210,7 +210,7 @@ def part_files(parts: list[Part], folder: Path, ending: str) -> list[Path]:
     files = [folder / f"{number}{ending}" for number, _ in enumerate(parts)]
     for file, part in zip(files, parts, strict=True):
         if ending == ".parquet":
-            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # This form has no null in dictionaries.
+            pyarrow.parquet.write_table(typed_table((*part[:2], False)), file)  # Dictionaries contain no null here.
         elif ending == ".feather":
             pyarrow.feather.write_feather(typed_table(part), file)
         else:
@@ -336,7 +336,7 @@ def all_forms() -> Iterable[tuple[str, Form]]:
 
 
 def seen_by_others(engine: Any, owners: set[int]) -> dict[str, Any]:
-    """Return the schema of the items, and the documents of all users except some.
+    """Return the schema of the items, and the documents of all users except the given owners.
 
     Args:
         engine: The private data.
@@ -367,13 +367,13 @@ def check_one_user(
 ) -> None:
     """Check that the rows of one user do not affect the data of other users, at any position in the source.
 
-    A value of an unsuitable type may raise an error, because nothing is released in that case.
+    A value of an unsuitable type is allowed to raise an error, because nothing is released in that case.
 
     Args:
         read: The function `read_engine`, or a variant with further options.
         make: A function that returns a source of rows.
         rows: The rows of all other users.
-        own: The rows of one user, whom no other row names.
+        own: The rows of one user, who has no other rows.
         columns: The columns to read.
     """
     alone = outcome(read, make(rows), columns)
@@ -382,7 +382,7 @@ def check_one_user(
     owners = [outcome(read, make([(own[0][0], rows[0][1], row[2])]), columns) for row in own]
     if None in owners:
         return
-    # If the first of the other rows has no event, the key is only in the user's own events.
+    # If the first of the other rows has no event, the key occurs only in the user's own events.
     owners += filter(None, (outcome(read, make([row]), columns) for row in own))
     keys = {key for each in owners for key in each.user_key.tolist()}
     middle = len(rows) // 2
@@ -391,7 +391,7 @@ def check_one_user(
 
 
 def check_same(alone: Any, engine: Any, owners: set[int]) -> None:
-    """Check that users outside of `owners` have the same data and types in both, unless the source is rejected."""
+    """Check that users outside of `owners` have the same data and types in both engines, if the source is accepted."""
     if engine is None:
         return
     mine, theirs = seen_by_others(alone, owners), seen_by_others(engine, owners)
@@ -401,7 +401,7 @@ def check_same(alone: Any, engine: Any, owners: set[int]) -> None:
 
 
 def check_subsets(read: Callable[..., Any], make: Callable[[list[Row]], Any], rows: list[Row], columns: Any) -> None:
-    """Check that the rows of each user give the same data for any order of users, and without any other user."""
+    """Check that the rows of each user give the same data for any order of users, and without all other users."""
     whole = outcome(read, make(rows), columns)
     if whole is None:
         return

@@ -21,9 +21,9 @@ WORDS = [f"w{number}" for number in range(9)]
 
 
 def some_plan(rng, nights, pool, tried, known=()):
-    """Return a plan with low thresholds and cutoffs, so that every case occurs within a few nights.
+    """Return a plan with thresholds and cutoffs so low that every case occurs within a few nights.
 
-    With a public list, the rule admits many of its levels.
+    With a public list, the plan's rule permits many levels.
     """
     plan = vp.Items(max_items_per_user=pool).plan_series(vp.Budget(3, 1e-3), nights)
     total = np.sqrt(np.cumsum(np.square(plan.spreads)))

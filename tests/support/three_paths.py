@@ -20,7 +20,7 @@ BITS = 40
 
 
 class FewBits:
-    """Draws with hashes that agree in all except a few bits. Real hashes do so once in many millions of users."""
+    """Draws with hashes that agree in all except a few bits, which real hashes do once in many millions of users."""
 
     def __init__(self, hashes):
         self.hashes = hashes
@@ -32,12 +32,12 @@ class FewBits:
 
 
 def tiny(room):
-    """Return a limit lower than any that a caller can request."""
+    """Return a memory limit lower than any limit that a caller can request."""
     return MemoryLimit(room + memory.FIXED_MEMORY, room, Path("/tmp"))
 
 
 def users_of(keys, sizes):
-    """Return a corpus in which the user at position p has the word of p, repeated according to its size."""
+    """Return a corpus in which the user at position p has only word p, repeated as often as the user's size."""
     words = [f"w{place:03}" for place in range(len(keys))]
     return corpus_of([[[word] * size] for word, size in zip(words, sizes, strict=True)], keys)
 
@@ -47,13 +47,13 @@ def in_memory(corpus, secret):
 
 
 def within_limit(corpus, secret):
-    """Return the order of users, sorted on disk by a sorter for few records."""
+    """Return the order of users, sorted on disk with memory for few records."""
     users = corpus.tokens, corpus.user_start, corpus.user_key
     return places_of(*in_weighing_order(*users, tiny(1 << 12), secret, ALL_LENGTHS), corpus)
 
 
 def on_spark(corpus, secret):
-    """Return the order of users that the Spark task gives."""
+    """Return the order of users in the Spark task."""
     state = pieces(tasks._arrays_of(corpus))
     rows = [laid_together([batch])[0] for batch in tasks.keep_words(state, order=secret, public=sent(corpus))]
     kept = dict(chain.from_iterable(row.items() for row in rows))
@@ -83,7 +83,7 @@ def weights_of(histogram):
 
 
 def distance(one, other):
-    """Return the l2 distance of two histograms, in units of weight."""
+    """Return the l2 distance between two histograms, in units of weight."""
     return sum(((one.get(word, 0) - other.get(word, 0)) / 2**BITS) ** 2 for word in {*one, *other}) ** 0.5
 
 

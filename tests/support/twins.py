@@ -1,4 +1,4 @@
-"""Plans with false guarantees, for deliberately broken variants and searches. Library users cannot create them."""
+"""Plans with false guarantees for deliberately broken variants and searches, which library users cannot create."""
 
 from dataclasses import replace
 
@@ -6,10 +6,10 @@ from voxpop.testing.cases import unchecked
 
 
 def passed_off(plan, **changes):
-    """Return a plan with changed values that seem to have been checked against its budget."""
+    """Return a plan with changed values, which is marked as if the values had been checked against its budget."""
     return unchecked(replace(plan, **changes))
 
 
 def with_rounds(plan, **changes):
-    """Return a plan with changed values in its adaptive rounds that seem to have been checked against its budget."""
+    """Return a plan with changed values in its adaptive rounds, which is marked as checked against its budget."""
     return passed_off(plan, passes=(replace(plan.passes[0], **changes),))
