@@ -1,4 +1,4 @@
-"""Tests of benchmark results. Each result has one declaration and a stamp, and interrupted benchmarks can continue."""
+"""Tests of benchmark results, including declarations, stamps and interrupted benchmarks."""
 
 import subprocess
 import sys
@@ -51,7 +51,7 @@ class Repository:
         (self.root / "benchmarks/results/some.md").write_text(text)
 
     def reasons(self) -> list[str]:
-        """Return the reasons why the result is old."""
+        """Return the reasons for which the result is old."""
         return runner.age(self.declared, self.root)[1]
 
 
@@ -83,7 +83,10 @@ def test_results_remain_up_to_date_if_no_dependency_changes(repository):
 
 
 def test_results_remain_up_to_date_if_code_moves_between_dependencies(repository):
-    """Moved code does not make a result old if its new file is also a dependency. However, a changed copy does."""
+    """Moved code does not make a result old if its new file is also a dependency.
+
+    However, a change of the moved code makes the result old.
+    """
     function = "def half(number: int) -> float:\n    return number / 2\n"
     repository.commit(**{"src/voxpop/privacy.py": "DELTA = 2\nOTHER = 7\n" + function})
     repository.measure()
@@ -119,7 +122,10 @@ def test_results_remain_up_to_date_if_a_function_is_marked_as_proved(repository)
 
 
 def test_results_remain_up_to_date_if_an_error_message_changes(repository):
-    """Changed error messages, annotations and pages do not make a result old. A changed condition of an error does."""
+    """Changed error messages, annotations and pages do not make a result old.
+
+    However, a changed condition for an error makes a result old.
+    """
     code = "def half(number):\n    if number > 5:\n        raise ValueError('use at most 5')\n    return number\n"
     repository.commit(**{"src/voxpop/privacy.py": code})
     repository.measure()
@@ -160,7 +166,7 @@ def test_results_remain_up_to_date_if_a_sentence_in_a_string_changes(repository)
 
 
 def test_code_that_only_sequences_use_affects_no_other_result(repository):
-    """Some files for sequences are in folders that all mechanisms share, but other results do not depend on them."""
+    """Some files for sequences are in folders that all mechanisms share, but no other results depend on them."""
     repository.commit(**{"src/voxpop/kernels/sequences.py": "STEPS = 1\n"})
     assert repository.reasons() == []
     declared = Benchmark(repository.declared.file, ("some",), ("kernels", "mechanisms/sequences"), 1)
@@ -277,7 +283,7 @@ def test_a_measured_cell_is_reused(kept):
 
 
 def test_cells_measured_with_old_code_are_discarded(kept):
-    """The age of a cell depends on the commit at which it was measured, and not on the commit of the last run."""
+    """The age of a cell depends on the commit at which the cell was measured instead of the commit of the last run."""
     kept("a").get(["x"], lambda: [1])
     kept("b").get(["y"], lambda: [2])
     assert kept("c", lambda commit: commit == "a").get(["x"], lambda: [10]) == [10.0]
@@ -339,7 +345,7 @@ def test_timed_benchmarks_run_alone(monkeypatch):
     assert seen == [(True, 1), (True, 1), (False, 2), (False, 2)]
 
 
-def test_every_executable_module_is_a_benchmark_or_in_the_readme():
+def test_every_executable_module_is_a_benchmark_or_is_in_the_readme():
     """An executable module declares a benchmark, or the README contains its command."""
     root = runner.ROOT / "benchmarks"
     # These folders contain the environment of the compared libraries.
@@ -361,7 +367,7 @@ def test_all_benchmarks_take_at_most_four_hours():
     assert runner.hours(BENCHMARKS) <= runner.MOST_HOURS
 
 
-@pytest.mark.slow  # it compares the syntax trees of all commits with results, and `make bench-stale` does the same
+@pytest.mark.slow  # It compares the syntax trees of all commits with results, like `make bench-stale`.
 def test_no_result_is_older_than_its_code():
     """Every result is up to date with its code or declared as old. If this test fails, run `make bench-all`."""
     if git(runner.ROOT, "rev-parse", "--is-shallow-repository") != "false":

@@ -1,4 +1,4 @@
-"""Tests of the documentation. Every example runs, every link has a target, and every figure was measured.
+"""Tests that every example of the documentation runs, every link has a target, and every figure was measured.
 
 | block of a page | test |
 |---|---|
@@ -99,7 +99,7 @@ class Reader:
 
 
 def printed_by(run):
-    """Return the result of a call and its printed output."""
+    """Return the result of a call and the printed output."""
     sink = io.StringIO()
     with contextlib.redirect_stdout(sink), contextlib.redirect_stderr(sink):
         result = run()
@@ -121,7 +121,7 @@ def matches(printed, shown):
 def with_marks(page):
     """Return a test parameter with a page and its marks.
 
-    Pages show timings of compiled kernels, so they run only with compiled kernels. Some pages also need real data.
+    Pages show timings of compiled kernels, so pages run only with compiled kernels. Some pages also need real data.
     """
     data = [pytest.mark.data] if NEEDS.search(page.read_text()) else []
     return pytest.param(page, marks=[pytest.mark.jit, *data], id=ident(page))
@@ -164,7 +164,7 @@ def follow_or_rewrite(reader, page, block):
     ],
 )
 def test_a_wrong_block_is_detected(page, broken):
-    """Each kind of block can fail."""
+    """The cases are wrong blocks of each kind."""
     *before, last = BLOCK.finditer(page)
     reader = Reader("a page")
     for block in before:
@@ -222,7 +222,7 @@ def test_files_that_pages_mention_exist(page):
 
 
 def test_pages_that_the_code_mentions_exist():
-    """Comments and docstrings mention proof pages and records, and no other test checks these paths."""
+    """Comments and docstrings mention proof pages and design records, and no other test checks these paths."""
     files = [path for folder in ("src", "flower", "checker", "tools") for path in (ROOT / folder).rglob("*.py")]
     named = {found for path in files for found in re.findall(r"docs/[\w/.-]+\.md", path.read_text())}
     assert len(named) > 20
@@ -230,7 +230,7 @@ def test_pages_that_the_code_mentions_exist():
 
 
 def anchors(page):
-    """Return the anchors of a page's headings, in the form of code hosts and MyST."""
+    """Return the anchors of a page's headings, in the format of code hosts and MyST."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -337,7 +337,7 @@ def test_numbers_in_prose_are_computed(page):
 
 
 def test_an_old_number_in_prose_is_detected():
-    """The shown form and the computed form differ if the number is old."""
+    """If a number is old, the shown form differs from the computed form."""
     [(shown, computed)] = up_to_date("about 118<!-- = plan(vp.Items(), 1).users_needed(0.9, per_user=10) --> users")
     assert shown != computed
 

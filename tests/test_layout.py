@@ -1,4 +1,4 @@
-"""Tests of the package layout, that is, of its packages, imports, sizes and public names."""
+"""Tests of the package layout, including packages, imports, sizes and public names."""
 
 import ast
 import re
@@ -76,7 +76,10 @@ FILES = {dotted(path): path for path in MODULES}
 
 @cache
 def imported(path: Path, *, types: bool = True) -> frozenset[str]:
-    """Return the names that a file imports, including imports in functions. With `types`, also for type checkers."""
+    """Return the names that a file imports, including imports in functions.
+
+    With `types`, imports for type checkers are included, too.
+    """
     skipped = set()
     if not types:
         for node in nodes(path):
@@ -132,7 +135,7 @@ def ident(path: Path) -> str:
 
 
 def test_the_package_is_small():
-    """The numbers of entries, files and lines are limited. Each mechanism adds its own files to the limit."""
+    """The numbers of entries, files and lines are limited. Each mechanism increases the limit by its own files."""
     assert len([each for each in SOURCE.iterdir() if each.name != "__pycache__"]) <= MOST_ENTRIES
     files = Counter(map(mechanism_of, FILES))
     assert files.pop("") <= MOST_FILES
@@ -151,7 +154,7 @@ def test_packages_import_each_other_in_one_direction():
 
 
 @pytest.mark.parametrize("package", FORBIDDEN)
-def test_packages_import_no_forbidden_package(package):
+def test_packages_do_not_import_forbidden_packages(package):
     """For example, `privacy` uses no data, `kernels` uses only arrays, and `release` imports no mechanism."""
     for name, path in FILES.items():
         if package_of(name) == package:
@@ -185,8 +188,11 @@ def mechanism_of(module: str) -> str:
     return parts[2] if parts[1:2] == ["mechanisms"] and len(parts) > 2 else ""
 
 
-def test_no_mechanism_imports_another():
-    """No package of `mechanisms` imports another, except for the listed pairs. Packages need not be registered."""
+def test_no_mechanism_imports_another_mechanism():
+    """No package of `mechanisms` imports another, except for the listed pairs.
+
+    Packages that are not registered are included.
+    """
     found = set()
     for name, path in FILES.items():
         mine = mechanism_of(name)
@@ -197,7 +203,7 @@ def test_no_mechanism_imports_another():
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_mechanism_packages_have_the_same_files(mechanism):
-    """Each mechanism package has the same files, so a reader of one package can find the same code in the others."""
+    """Because the files are the same, a reader of one package can find the corresponding code in the others."""
     folder = FILES[mechanism.config.split(":")[0]].parent
     assert {path.name for path in folder.glob("*.py")} >= SHARED
 
@@ -220,7 +226,7 @@ def test_numba_pyspark_and_randomness_are_imported_in_few_files():
 
 
 def test_no_file_uses_the_network():
-    """The package contains no network code, because the code for federations is a separate distribution in `flower`."""
+    """The package contains no network code, because the code for federations is a separate distribution (`flower`)."""
     assert [
         ident(path) for path in MODULES if {each.split(".")[0] for each in imported(path) - PARSERS} & NETWORK
     ] == []
@@ -230,7 +236,7 @@ def test_no_file_uses_the_network():
 def test_the_flower_distribution_is_small():
     """Each file has at most 500 lines, a docstring and no asserts.
 
-    The distribution requires the version of Voxpop that equals its own version.
+    The distribution requires a version of Voxpop that equals its own version.
     """
     assert [path.name for path in FLOWER if path.read_text().count("\n") > MOST_LINES] == []
     assert [path.name for path in FLOWER if len(ast.get_docstring(nodes(path)[0]) or "") < 5] == []
@@ -368,7 +374,7 @@ def test_the_package_has_no_asserts():
 
 
 def test_names_are_specific():
-    """The names of files, functions and classes contain no vague word, such as "util" or "helper"."""
+    """The names of files, functions and classes contain no vague words, such as "util" or "helper"."""
     for path in MODULES:
         defined = [node.name for node in nodes(path) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
         for name in [ident(path), *defined]:
@@ -419,7 +425,7 @@ def defined(path: Path) -> set[str]:
 
 
 def test_each_top_level_name_is_defined_once():
-    """A public top-level name is defined in one file or listed with a reason.
+    """A public top-level name is defined in only one file, or listed with a reason.
 
     A private name is defined in at most two files.
     """

@@ -1,4 +1,4 @@
-"""Steps of gates run only in passes, which `run_passes` executes."""
+"""Tests that steps of gates run only in passes, which `run_passes` executes."""
 
 import ast
 import re
@@ -53,7 +53,7 @@ def mentioned(tree: ast.AST) -> set[str]:
 
 
 def is_gate(annotation: ast.AST | None) -> bool:
-    """Return whether an annotation is the type of a gate, and not the type of a function."""
+    """Return whether an annotation is the type of a gate instead of, for example, the type of a function."""
     text = "" if annotation is None else ast.unparse(annotation).strip("'\"")
     return re.fullmatch(r"(\w*Gate|LaterPasses|None| \| )+", text) is not None and text != "None"
 
@@ -88,7 +88,7 @@ def arguments(call: ast.Call) -> list[ast.expr]:
 
 
 def functions_of(trees: dict[str, ast.AST]) -> Functions:
-    """Return the functions by their names, and constructors by the names of their classes."""
+    """Return functions by their names, and constructors by the names of their classes."""
     found: Functions = {}
     for tree in trees.values():
         for node in nodes(tree):
@@ -144,7 +144,7 @@ def receiving(call: ast.Call, functions: Functions, gates: set[str], giving: set
 
 
 def names_of_gates(trees: dict[str, ast.AST]) -> tuple[dict[str, set[str]], set[str]]:
-    """Return the names of gates and of objects with a gate in each file, and the functions that return gates.
+    """Return the names of gates and of objects that contain gates in each file, and the functions that return gates.
 
     Args:
         trees: The syntax trees of files, by their names.
@@ -202,7 +202,7 @@ def mentioned_types(tree: ast.AST) -> set[str]:
 
 
 def steps_outside_of_passes(trees: dict[str, ast.AST]) -> set[str]:
-    """Return the uses of steps of gates outside of the `run` of a `GateCall` and of functions that it calls.
+    """Return the uses of steps of gates outside of the `run` of a `GateCall` and the functions that `run` calls.
 
     Args:
         trees: The syntax trees of files, by their names.

@@ -1,4 +1,4 @@
-"""Tests of the table of mechanisms. Every object in the table exists, and plans use only names in the table."""
+"""Tests that every object in the table of mechanisms exists, and that plans use only names in the table."""
 
 from importlib import import_module
 
@@ -23,7 +23,7 @@ def test_registered_names_exist(mechanism):
 
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.command)
 def test_the_table_marks_mechanisms_with_text_for_reports(mechanism):
-    """If `told` were missing for a package with a function `story`, reports would omit the story without an error."""
+    """If `told` were missing for a package with a function `story`, reports would omit its text without an error."""
     assert hasattr(import_module(mechanism.describe.split(":")[0]), "story") is mechanism.told
 
 
@@ -64,8 +64,8 @@ def test_mechanisms_have_the_names_in_the_table(fields):
     ],
     ids=lambda plan: type(plan).__name__,
 )
-def test_users_needed_has_the_same_default_for_every_plan(plan):
-    """Without `per_user`, every plan assumes ten items per user."""
+def test_users_needed_assumes_the_same_number_of_items_for_every_plan(plan):
+    """If `per_user` is not given, every plan assumes ten items per user."""
     assert plan.users_needed(0.9) == plan.users_needed(0.9, per_user=10) > plan.users_needed(0.9, per_user=1)
 
 

@@ -1,6 +1,6 @@
-"""Every error message of the package contains the problem, the requirement, and the next step.
+"""Tests that every error message contains the problem, the requirement, and the next step (see CONTRIBUTING).
 
-CONTRIBUTING describes this form. The messages are collected from `raise` statements, so tests include each new message.
+The messages are collected from `raise` statements, so tests include each new message.
 """
 
 import ast
@@ -62,7 +62,7 @@ def text_of(node, names):
 
 
 def messages():
-    """Return each message with its place and its class."""
+    """Return each message with its location and its error class."""
     found = []
     for source, path in [(folder, path) for folder in SOURCES for path in sorted(folder.rglob("*.py"))]:
         text = path.read_text()
@@ -84,7 +84,7 @@ def faults(kind, text):
     found += ["it is vague"] if VAGUE.search(own) else []
     if kind == "InternalError":
         found += ["InternalError ends the sentence itself"] if own.endswith(".") else []
-    elif re.sub(r"x|\W", "", own):  # Otherwise, the message consists only of another message.
+    elif re.sub(r"x|\W", "", own):  # Without words of its own, the message is only another message.
         found += [] if re.search(r"(\.|x)$", own) else ["it does not end as a sentence"]
         found += [] if STEP.search(own) else ["it has no requirement and no next step"]
     return found
@@ -114,6 +114,6 @@ def test_internal_errors_ask_for_a_report():
     ],
 )
 def test_a_message_without_the_required_form_is_detected(text, lacks):
-    """Messages that have no next step, have no final mark, are vague, or are too long are rejected."""
+    """Messages that have no next step or final punctuation mark, are vague, or are too long are rejected."""
     assert faults("InputError", text) == [lacks]
     assert faults("InternalError", "this ends.") == ["InternalError ends the sentence itself"]

@@ -1,4 +1,4 @@
-"""The notebooks of the documentation run from the first cell to the last and print the saved output."""
+"""Tests that the notebooks of the documentation run from the first cell to the last and print the saved output."""
 
 import importlib.util
 from pathlib import Path
@@ -11,7 +11,7 @@ MOST_BYTES = 250_000
 
 
 def outputs(notebook):
-    """Return the text output of each cell, with all outputs of the cell joined."""
+    """Return the text output of each cell, which joins all outputs of the cell."""
     shown = []
     for cell in notebook.cells:
         texts = [out.get("text") or out.get("data", {}).get("text/plain", "") for out in cell.get("outputs", [])]

@@ -1,4 +1,4 @@
-"""Every picture of the documentation can be drawn from the results and agrees with its alternative text."""
+"""Tests that every picture of the documentation can be drawn from the results and agrees with its alternative text."""
 
 import importlib.util
 import re

@@ -1,4 +1,4 @@
-"""Tests of the tables of proofs. All quoted sentences are on the pages, and all named objects exist."""
+"""Tests that all sentences quoted in the tables of proofs are on the pages, and that all named objects exist."""
 
 import re
 from collections import Counter
@@ -58,7 +58,7 @@ def test_the_names_in_the_table_exist():
             assert names[0] in theorems, sentence
 
 
-def test_theorems_of_the_readme_exist():
+def test_the_theorems_in_the_readme_exist():
     readme = (ROOT / "proofs" / "README.md").read_text("utf-8")
     for line in readme.splitlines():
         if line.startswith("| `"):

@@ -1,7 +1,9 @@
-"""Seeded releases of generated data have the digests in `seeded.json`. Refactoring must not change these digests.
+"""Tests that seeded releases of generated data have the digests in `seeded.json`.
 
-`VOXPOP_REWRITE_SEEDED=1 pytest tests/test_seeded.py` rewrites the digests. Do this only in a commit that changes a
-mechanism, and name the mechanism and the reason in the commit message.
+Refactoring must not change these digests.
+
+`VOXPOP_REWRITE_SEEDED=1 pytest tests/test_seeded.py` rewrites the digests. Rewrite digests only in a commit that
+changes a mechanism, and name the mechanism and the reason in the commit message.
 """
 
 import hashlib
@@ -127,7 +129,7 @@ def keys(limit: int | None) -> list[object]:
 
 
 def keys_of_few() -> list[object]:
-    """Return the digest of keys if most users have one or two keys. The plan then has parts for such users."""
+    """Return the digest of keys if most users have one or two keys, for which the plan has parts."""
     user, more = np.arange(USERS), np.arange(USERS)[::20]
     parts = ((user, 1, 5), (user[::3], 1, 9), (more, 9, 77))
     rows = pl.concat(

@@ -1,4 +1,4 @@
-"""Functions in proofs quote their page, and their code has not changed since it was compared with the page.
+"""Tests that functions in proofs quote their page, and that their code is the code compared with the page.
 
 After a change to such a function, read the section that its mark names and correct the page if necessary. Then run
 `VOXPOP_RENEW_STAMPS=1 pytest tests/test_stamps.py` to renew the stamps.
@@ -91,14 +91,15 @@ def plain(text: str) -> str:
 
 
 def titled(title: str) -> str:
-    """Return the name of a section in links."""
+    """Return the anchor of a section, as in links."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def sections_of(text: str) -> list[tuple[str, str]]:
-    """Return the name and text of each section, which begins with a heading or a paragraph that begins with bold text.
+    """Return the name and text of each section.
 
-    A section with a heading includes its subsections and all sections that begin with bold text.
+    A section begins with a heading, or with a paragraph that begins with bold text. A section with a heading includes
+    its subsections and all sections that begin with bold text.
     """
     heads = [(each.start(), len(each[1]), titled(each[2])) for each in re.finditer(r"^(#+) (.*)$", text, re.MULTILINE)]
     heads += [(each.start(), LOWEST, titled(each[1])) for each in BOLD.finditer(text)]

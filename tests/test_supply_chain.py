@@ -1,4 +1,4 @@
-"""Tests of dependencies, which are few, bounded and locked, and have suitable licences."""
+"""Tests that dependencies are few, bounded and locked, and have suitable licences."""
 
 import re
 import tomllib
@@ -40,7 +40,7 @@ def test_every_locked_version_has_hashes():
 
 
 def test_licences_are_listed_and_permitted():
-    """Every installed dependency is on the page of licences, and none has a forbidden licence."""
+    """Every installed dependency is on the page of licences, and no dependency has a forbidden licence."""
     licences = required()
     listed = PAGE.read_text()
     assert set(licences) >= {"numpy", "polars", "pyarrow"}
@@ -95,7 +95,7 @@ def test_every_optional_library_has_an_extra():
 
 
 def test_the_address_is_written_into_all_clone_commands(tmp_path, monkeypatch):
-    """One command sets the address and can change it later. No page contains a placeholder afterwards."""
+    """One command sets the address and can later change it. Afterwards, no page contains a placeholder."""
     for name in ("pyproject.toml", *WITH_ADDRESS):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text())

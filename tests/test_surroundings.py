@@ -1,4 +1,4 @@
-"""Tests of the files for containers, editors and hooks, which agree with the project."""
+"""Tests that the files for containers, editors and hooks agree with the project."""
 
 import json
 import re

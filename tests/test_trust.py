@@ -1,4 +1,4 @@
-"""Tests of the list of claims, which is complete. Claims, pages and docstrings name only existing tests and pages."""
+"""Tests that the list of claims is complete. Claims, pages and docstrings name only existing tests and pages."""
 
 import re
 import subprocess
@@ -24,7 +24,7 @@ def test_the_tests_and_the_page_of_every_claim_exist(claim):
 
 @pytest.mark.slow
 def test_every_test_of_a_claim_is_collected():
-    """Parametrized cases also exist, because `make trust` would run no test at all if one name were unknown."""
+    """Parametrized cases must also exist, because `make trust` runs no test at all if one name is unknown."""
     named = {test for claim in claims() for test in claim["tests"] if "[" in test}
     options = ["--collect-only", "-q", "-m", "", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, *sorted(named)]

@@ -1,4 +1,4 @@
-"""Type checkers accept callers' correct code and report each wrong name in its line."""
+"""Tests that type checkers accept callers' correct code and report each wrong name on its line."""
 
 import re
 import shutil
@@ -64,12 +64,12 @@ def wrong_lines() -> set[int]:
 
 
 def complaints(text: str) -> set[int]:
-    """Return the numbers of the lines with errors in a checker's output."""
+    """Return the numbers of the lines with errors, from a checker's output."""
     return {int(number) for number in re.findall(r"use\.py:(\d+)(?::\d+)?(?: -)?:? error", text)}
 
 
 def checked(command: list[str], text: str, folder: Path) -> set[int]:
-    """Return the numbers of the lines in which a checker reports errors if a caller's file contains a text."""
+    """Return the numbers of the lines on which a checker reports errors if a caller's file contains the given text."""
     (folder / "use.py").write_text(text)
     done = subprocess.run([*command, str(folder / "use.py")], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -100,7 +100,7 @@ def test_correct_code_has_no_type_errors(checker, tmp_path):
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_every_wrong_name_is_reported(checker, tmp_path):
-    """A misspelt class, option, format or argument is an error in its line, and no other line has an error."""
+    """A misspelt class, option, format or argument is an error on its line, and no other line has an error."""
     assert checked(checker(), WRONG, tmp_path) == wrong_lines()
 
 

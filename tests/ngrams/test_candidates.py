@@ -91,7 +91,7 @@ def test_candidates_are_kept_if_and_only_if_their_forecast_reaches_the_level(dat
 
 
 def test_estimates_are_positive_and_capped():
-    """Products of estimates are therefore positive and do not overflow."""
+    """Because of the cap, products of estimates are positive and do not overflow."""
     estimates = Estimates(np.array([-50, 0, 3, 2**40]), cell=0.5)
     assert estimates.capped.tolist() == [1, 1, 3, 2**36]
     assert Estimates(np.array([-7]), cell=1.0).total == 1

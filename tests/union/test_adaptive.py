@@ -78,7 +78,7 @@ def test_caps_that_are_not_on_the_lattice_are_rejected(plan, budget):
 
 @pytest.mark.parametrize(("limit", "used"), [(1, (1, 100)), (300, (300, 300))])
 def test_limit_and_pool_are_public_constants(budget, limit, used):
-    """Limit and pool are constants if the caller gives a limit. test_limit.py tests the choice of a limit."""
+    """If the caller gives a limit, the limit and the pool are constants. test_limit.py tests the choice of a limit."""
     plan = vp.Items(max_items_per_user=limit).plan(budget)
     assert (plan.last.limit, plan.last.pool) == used
     assert (plan.to_dict()["max_items_per_user"], plan.to_dict()["pool"]) == used
@@ -96,15 +96,15 @@ def test_plans_for_every_budget_are_within_the_budget(epsilon, delta, limit):
     assert plan.miss_probability() < 1e-6
 
 
-def test_a_delta_too_small_is_rejected():
-    """A delta below the cost of finite arithmetic is rejected."""
+def test_a_delta_that_is_too_small_is_rejected():
+    """The delta is smaller than the cost of rounding."""
     with pytest.raises(BudgetError, match="at least"):
         vp.Items().plan(vp.Budget(1.0, 1e-24))
 
 
 @pytest.mark.jit
 def test_adaptive_rounds_release_more_than_every_classic_mechanism(crowd, budget, plan):
-    """With the same crowd and budget, adaptive rounds release more items, and only items with users."""
+    """With the same users and budget, adaptive rounds release more items, and only items that users have."""
     adaptive = plan.release(crowd, seed=1)
     classic = [
         vp.papers.SetUnion(20, "policy-gaussian", 5.0, "joint"),
@@ -170,7 +170,7 @@ def charged_for_novel_items(plan):
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(1, 15), (15, 15), (40, 1), (40, 3)])
 def test_novel_items_are_released_with_at_most_the_charged_probability(novel, limit):
-    """The test counts releases of the real code that contain novel items (false alarm 1e-9)."""
+    """The test counts how many releases of the real code contain novel items (false alarm 1e-9)."""
     plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     most = binom.isf(FALSE_ALARM, LOST_RUNS, charged_for_novel_items(plan))
     assert novel_runs(plan, novel, LOST_RUNS) <= most
@@ -195,7 +195,7 @@ def test_a_bound_that_is_constant_at_1_does_not_abort_planning():
 
 @pytest.mark.jit
 def test_a_bound_below_all_doubles_does_not_abort_planning():
-    """The search for thresholds may reach 42 standard deviations, where the bound underflows to 0."""
+    """The search for thresholds can reach 42 standard deviations, at which the bound underflows to 0."""
     budget = vp.Budget(0.001, 0.09999999999999998)
     assert vp.Items(max_items_per_user=10**7).plan(budget).delta_spent <= budget.delta
 
@@ -206,7 +206,7 @@ def mus(plan):
 
 @pytest.mark.parametrize("rounds", [2, 7, 20])
 def test_any_number_of_rounds_is_within_the_budget(budget, rounds):
-    """Shares of the budget add up, drop thresholds increase, and thresholds decrease."""
+    """The shares of the budget add up, drop thresholds increase, and thresholds decrease."""
     schedule = schedule_of(rounds)
     assert sum(share**2 for share in schedule.shares) == pytest.approx(sum(share**2 for share in SHARES))
     assert list(schedule.drop_thresholds) == sorted(schedule.drop_thresholds)

@@ -1,4 +1,4 @@
-"""Counterexamples show that Algorithm 8 of DPSU is not private as claimed, so it is rejected."""
+"""Counterexamples that show why Algorithm 8 of DPSU, which is not as private as claimed, is rejected."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def many_users(fresh: int) -> list[list[int]]:
 
 @pytest.mark.parametrize(("cutoff", "fresh", "expected"), [(10.0, 9, 4.9931), (13.0, 6, 5.7736), (16.0, 4, 6.1007)])
 def test_more_users_exceed_the_bound_several_times(cutoff, fresh, expected):
-    """With limit 100, later users give more weight to the last item if the extra user raised the others."""
+    """With limit 100, later users give the last item more weight if the extra user raised the other items."""
     start = {item: cutoff - (fresh + 1) ** -0.5 for item in range(1, 100)}
     later = many_users(fresh)
     everything = list(range(1, 101))
@@ -62,6 +62,6 @@ def test_l1_descent_with_gaussian_noise_is_rejected():
 
 
 def test_l2_descent_with_laplace_noise_is_rejected():
-    """The proof of l2-descent is for the l2 norm only."""
+    """The proof of l2-descent covers only the l2 norm."""
     with pytest.raises(vp.errors.InternalError, match="norm 1"):
         CalibratedRule(PolicyGaussian(), RuleSetting(limit=4, norm=1))

@@ -60,7 +60,7 @@ def test_items_of_few_users_are_released_with_at_most_the_failure_probability(fe
 @pytest.mark.jit
 @pytest.mark.parametrize("name", UNIONS)
 def test_items_of_few_users_are_released_without_min_users(few, name):
-    """Without `min_users`, the count exceeds the bound, so missing higher thresholds are detected."""
+    """Without `min_users`, the count exceeds the bound, so the tests detect plans that ignore `min_users`."""
     released = len(UNIONS[name].plan(GENEROUS).release(few, seed=1))
     assert released > binom.isf(FALSE_ALARM, ITEMS, BETA)
 
@@ -74,7 +74,7 @@ def test_thresholds_for_one_user_fewer_are_detected(few, name):
 
 
 def test_the_bound_is_close_to_the_number_of_released_items(few):
-    """A single pass releases more than half of the allowed number (false alarm 1e-9)."""
+    """A single pass releases more than half of the allowed number of items (false alarm 1e-9)."""
     plan = planned(UNIONS["policy-gaussian"], GENEROUS, FEW, BETA)
     assert len(plan.release(few, seed=3)) > binom.isf(1 - FALSE_ALARM, ITEMS, BETA / 2)
 
@@ -116,7 +116,7 @@ def test_plans_with_min_users_are_within_the_budget_and_the_failure_probability(
 @pytest.mark.parametrize("min_users", [1, 2, 10, 50, 10_000])
 @pytest.mark.parametrize(("epsilon", "delta"), [(3, 1e-5), (0.2, 1e-9)])
 def test_adaptive_rounds_also_satisfy_min_users(min_users, epsilon, delta):
-    """Plans are within both bounds, drop thresholds are below thresholds, and `min_users=1` changes little."""
+    """Plans satisfy both bounds, drop thresholds are below thresholds, and `min_users=1` has little effect."""
     plan = vp.Items(min_users=min_users).plan(vp.Budget(epsilon, delta))
     without = vp.Items().plan(vp.Budget(epsilon, delta))
     assert plan.delta_spent <= delta
@@ -130,7 +130,7 @@ def test_adaptive_rounds_also_satisfy_min_users(min_users, epsilon, delta):
 
 
 def test_optimal_selection_never_releases_an_item_with_few_users():
-    """Up to 19 users, the probability is exactly 0. For 19 + n users, it is the usual probability for n users."""
+    """Up to 19 users, the probability is exactly 0. For 19 + n users, it equals the usual probability for n users."""
     budget = vp.Budget(1.0, 1e-5)
     rule = vp.papers.OptimalSelection(min_users=20).plan(budget).last.rule(budget)
     plain = vp.papers.OptimalSelection().plan(budget).last.rule(budget)
@@ -147,9 +147,9 @@ def test_optimal_selection_never_releases_an_item_with_few_users():
 )
 @settings(max_examples=40, deadline=None)
 def test_the_crude_bound_is_above_the_other_bound(mus, threshold, floor, pool):
-    """The crude bound may replace the other bound, because it is larger.
+    """The crude bound can replace the other bound, because it is larger.
 
-    The grid is fine enough for every round that its error is below 5 percent.
+    The grid is so fine that its error is below 5 percent in every round.
     """
     count, fineness = len(mus), min(1 / 80, min(mus) / max(mus) / 8)
     rounds = CumulativeScore(tuple(mus), tuple(mus), (threshold,) * count, (floor,) * (count - 1), margin=0.01)
@@ -164,7 +164,7 @@ def test_a_plan_that_violates_min_users_is_rejected():
 
 @pytest.mark.parametrize("wrong", [0, 2.5, True, 10**8])
 def test_min_users_out_of_range_is_rejected(wrong):
-    """The cases are 0, a fraction, a truth value and a very large number."""
+    """The cases are 0, a fraction, a Boolean and a very large number."""
     with pytest.raises(InputError, match="min_users"):
         vp.Items(min_users=wrong)
 

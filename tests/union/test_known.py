@@ -50,15 +50,15 @@ def corpus_of(users, keys=None):
     return vp.read(table, user="who", items="what", options=QUIET)
 
 
-# A search over whole releases of neighbours, in which outcomes depend only on names.
+# A search over whole releases of neighbours, with outcomes that depend only on names.
 
 
 class Watch:
-    """Records the weights by pass and item, and replaces the outcomes of each round, which do not depend on weights.
+    """Records the weights by pass and item, and replaces the outcomes of each round with draws that ignore weights.
 
     Args:
-        patch: The patch of the test.
-        smaller: The watch of the run without the extra user, or None in that run. Novel items are never released.
+        patch: The monkeypatch fixture of the test.
+        smaller: The `Watch` of the run without the extra user, or None in that run. Novel items are never released.
     """
 
     def __init__(self, patch, smaller=None):
@@ -114,7 +114,7 @@ def pairs(count, seed=0):
 
 @cache
 def planned(union):
-    """Return the plan for a list of 30 items. A shorter list may also use this plan."""
+    """Return the plan for a list of 30 items. The plan is also valid for shorter lists."""
     return replace(union, known=[f"i{number}" for number in range(30)]).plan(BUDGET)
 
 
@@ -181,7 +181,7 @@ def test_noise_on_only_listed_items_with_users_is_detected(monkeypatch):
 
 @pytest.mark.slow  # The test checks the search, not the package.
 def test_a_first_round_that_depends_on_the_list_is_detected(monkeypatch):
-    """In the broken variant, listed items are released in the first round if they have weight there.
+    """In the broken variant, listed items are released in the first round if they have weight in this round.
 
     Other users have the item but drew different items. The item leaves their pools only if the extra user drew it.
     """
@@ -214,7 +214,7 @@ LISTED_NOW = set()
 
 
 def test_a_list_that_depends_on_the_data_is_detected(monkeypatch):
-    """In the broken variant, the list is reduced to items with users, so one user can change the list."""
+    """In the broken variant, the list contains only items with users, so one user can change the list."""
     original = AdaptiveGate._with_listed
 
     def with_held(self, rounds, known, listed, found):
@@ -291,8 +291,8 @@ def test_caps_and_coins_apply_only_to_unknown_items():
     pools, place = users_with(listed=1, unknown=60, dropped=0, users=3)
     weights = pools.weigh_pools(shares, "round 6") / unit
     cap = shares.caps.weights[int(shares.caps.level(np.array([60]))[0])][5] / 2**30
-    # All gaps have the same size. Therefore unknown items reach the cap, and the listed item has the rest of the norm,
-    # unless no cap binds.
+    # All gaps have the same size. Therefore, unknown items reach the cap, and the listed item gets the rest of the
+    # norm, unless no cap applies.
     assert weights[place > 0].max() <= cap
     assert weights[place == 0] == pytest.approx(
         max((1 - 60 * cap**2) ** 0.5 if 60 * cap**2 < 1 else 0, 61**-0.5), rel=1e-6
@@ -303,7 +303,7 @@ def test_caps_and_coins_apply_only_to_unknown_items():
 
 
 def test_caps_depend_on_the_number_of_unknown_items(monkeypatch):
-    """Of 68 items in each pool, 65 are undecided and 5 of these are listed, so n is 63 with the dropped items."""
+    """Of the 68 items in each pool, 65 are undecided, and 5 of these are listed, so n is 63 with the dropped items."""
     real, seen = CappedDescent.given, []
 
     def given(self, undecided, dropped, bits, listed=0):
@@ -356,10 +356,10 @@ def generous():
 
 @pytest.mark.jit
 def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatch, generous):
-    """The share is at most the expected share, for a list without users and for a list with some items of users.
+    """The share is at most the expected share, for a list without users and for a list in which some items have users.
 
-    The detected broken variants use the tails of one round, or too small a size of the list. The test compares mean
-    shares of up to 150 releases. The probability of a false alarm is below 1e-9.
+    Broken variants, which use the tails of one round or a list size that is too small, are detected. The test compares
+    mean shares of up to 150 releases. The probability of a false alarm is below 1e-9.
     """
     nobody = corpus_of([["x"]])
     assert share_of_spurious(generous, nobody, listed_parts(400), {"x"}, 150) <= 0.3 + 0.05
@@ -371,7 +371,7 @@ def test_the_share_of_items_without_users_is_at_most_the_stated_share(monkeypatc
     score = generous.passes[0].score
 
     def late(self, rounds, known, listed, found):
-        """Use the tails of levels that are reached for the first time in the last round."""
+        """Use the tails of only those levels that are reached for the first time in the last round."""
         scores = [at_level(score, known, level) for level in range(len(known.tails))]
         early = [replace(each, thresholds=(*each.thresholds[:-1], 40.0)) for each in scores]
         pairs = zip(map(released_by, scores), map(released_by, early), strict=True)
@@ -495,7 +495,7 @@ def test_values_other_than_lists_are_rejected(given):
         ([("a", "b"), "tea"], "tuples of different lengths, or tuples and other values"),
     ],
 )
-def test_values_that_cannot_be_items_are_named_by_their_kind(given, words):
+def test_errors_name_the_kinds_of_values_that_cannot_be_items(given, words):
     """The message contains the kinds but no value. Arrow would change the values of some of these lists."""
     with pytest.raises(InputError, match=words) as error:
         vp.Items(known=given)
@@ -519,10 +519,7 @@ def test_the_tokenizer_of_the_data_converts_listed_texts():
 
 
 def test_keys_of_tables_are_compared_by_value():
-    """A table lists keys of several columns and types.
-
-    A list with another number of columns is rejected.
-    """
+    """A table can list keys of several columns and types. A list with another number of columns is rejected."""
     rows = pl.DataFrame({"who": range(400), "shop": ["a"] * 400, "day": [1, 2] * 200})
     corpus = vp.read(rows, user="who", items=["shop", "day"], options=QUIET)
     listed = pl.DataFrame({"shop": ["a", "a", "b"], "day": [1, 2, 3]})
@@ -560,7 +557,7 @@ def test_columns_of_a_list_are_matched_by_name(tmp_path):
         vp.Items(known=table.rename({"day": "date"})).release(corpus, BUDGET)
 
 
-def test_categories_of_columns_change_no_release():
+def test_categories_of_columns_do_not_change_a_release():
     """Dictionaries and categories are private data, so only `known` is a public list."""
     table = pl.DataFrame({"who": range(600), "what": ["tea", "milk", "rare"] * 200})
     plain, coded = table, table.with_columns(pl.col("what").cast(pl.Categorical))
@@ -575,7 +572,7 @@ def test_categories_of_columns_change_no_release():
         assert (other.plan.to_dict(), other.plan.certificate) == (first.plan.to_dict(), first.plan.certificate)
 
 
-def test_plan_record_and_certificate_have_size_and_fingerprint():
+def test_plans_records_and_certificates_contain_the_size_and_the_fingerprint():
     plan = vp.Items(known=["tea", "milk"]).plan(BUDGET)
     listed = plan.certificate.proof.known
     numbers = plan.to_dict()["known"]
@@ -604,7 +601,7 @@ def test_the_gate_rejects_another_list():
 
 
 def test_draws_with_a_list_are_charged_by_its_size():
-    """If the limit is below the pool, a novel item may have the same bits as any listed item or item of the pool."""
+    """If the limit is below the pool, a novel item can have the same bits as any listed item or item of the pool."""
     rounds = planned(vp.Items(max_items_per_user=3)).passes[0].stated()
     assert covers_rounds(planned_slack(3, rounds.known.listed), rounds, chosen=False)
     assert not covers_rounds(planned_slack(3, KnownList(29, "x")), rounds, chosen=False)
@@ -615,7 +612,7 @@ def test_draws_with_a_list_are_charged_by_its_size():
 
 
 def with_a_level(plan, corpus, runs):
-    """Return how many of 400 listed items reach a level, in total over several runs of the real code."""
+    """Return how many of 400 listed items reach a level, as a total over several runs of the real code."""
     found, engine, parts = 0, check_engine(corpus), listed_parts(400)
     for seed in range(runs):
         gate = AdaptiveGate(plan.certificate.to_json(), Secret.from_seed(seed))
@@ -630,8 +627,8 @@ def with_a_level(plan, corpus, runs):
 
 
 @pytest.mark.jit
-def test_the_audit_of_listed_items_of_one_user_passes(monkeypatch, generous):
-    """The audit has 20,000 items with one user and 20,000 without. Noise on only items with users is detected.
+def test_the_audit_of_listed_items_with_one_user_passes(monkeypatch, generous):
+    """The audit has 20,000 items with one user and 20,000 without users. Noise on only items with users is detected.
 
     The broken variant is refuted with probability above 0.999. The probability of a false alarm is below 1e-9.
     """
@@ -639,7 +636,7 @@ def test_the_audit_of_listed_items_of_one_user_passes(monkeypatch, generous):
     joined = with_a_level(generous, single, runs)
     sound = TrialCounts(joined, with_a_level(generous, nobody, runs), 400 * runs)
     assert epsilon_shown(sound, BUDGET.delta) <= BUDGET.epsilon
-    # No larger effect is known than the shift by mu over all rounds together.
+    # The largest known effect is the shift by mu over all rounds together.
     assert epsilon_shown(sound, BUDGET.delta) > 0.2
     nothing = lambda gate, rounds, letters, starts: np.zeros(starts.size - 1, np.uint8)  # noqa: E731
     monkeypatch.setattr(AdaptiveGate, "_reached_by_noise", nothing)
@@ -650,7 +647,7 @@ def test_the_audit_of_listed_items_of_one_user_passes(monkeypatch, generous):
 
 
 def test_an_item_is_frozen_at_the_highest_level_of_every_rule(generous):
-    """At this level, an item receives no more weight. An item below it may still receive weight.
+    """An item at this level receives no more weight, but items below this level can still receive weight.
 
     Listed items are never dropped.
     """
@@ -703,7 +700,7 @@ def test_marks_that_do_not_fit_are_rejected(marked, marks):
         release_of({**record, KNOWN_KEY: marks}, tables)
 
 
-@pytest.mark.usefixtures("fixed_secrets")  # Otherwise, a listed item without users may be released.
+@pytest.mark.usefixtures("fixed_secrets")  # Otherwise, a listed item without users can be released.
 def test_the_report_marks_known_items():
     """The statement about items of one user excludes known items. Without a list, the page has no marks."""
     corpus = corpus_of([["b", "new", "z"]] * 400)
@@ -738,9 +735,9 @@ def test_reports_with_counts_and_rankings_mark_known_items(marked, tmp_path):
 
 
 def test_an_explanation_states_the_probability_of_a_known_item(marked):
-    """The explanation of a known item contains the users that known items need, and a sentence about items of one user.
+    """The explanation contains the number of users that known items need, and a sentence about items of one user.
 
-    The explanation of an unknown item contains neither.
+    The explanation of an unknown item contains neither of them.
     """
     known, unknown, missing = (marked.explain(each) for each in ("b", "new", "zebra"))
     assert "public list of the release" in known.reasons[-1]

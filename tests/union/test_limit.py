@@ -73,7 +73,7 @@ def test_every_entry_is_within_the_caps_and_the_caps_are_within_the_budget(budge
     novel, square = max(pair(entry)[0] for entry in entries), max(entry.square for entry in entries)
     assert 0.99 * menu.novel < novel <= menu.novel
     assert (1 - 1e-6) * menu.square < square <= menu.square
-    # The budget for later releases, if the rounds have only a part.
+    # `rest` is the budget for later releases if the rounds use only a part of the budget.
     share = settings.get("share", 1 - SHARE_OF_CHOICE)
     rest = max(0.0, sets * (menu.square * (1 / share - 1) * (1 - 1e-9) - menu.sigma**-2))
     assert ("share" in settings) == (rest > 1e-6)
@@ -84,7 +84,7 @@ def test_every_entry_is_within_the_caps_and_the_caps_are_within_the_budget(budge
 @pytest.mark.jit
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_the_spend_of_a_plan_covers_the_choice_and_the_rounds(budget):
-    """The histogram has a fixed share of the total mu^2."""
+    """The histogram gets a fixed share of the total mu^2."""
     plan = vp.Items().plan(budget)
     assert 0.99 * budget.delta < plan.delta_spent <= budget.delta
     menu, spend = plan.passes[0], plan.guarantee.spend
@@ -96,7 +96,7 @@ def test_the_spend_of_a_plan_covers_the_choice_and_the_rounds(budget):
 @pytest.mark.jit
 @pytest.mark.usefixtures("fixed_secrets")
 def test_the_charge_to_a_ledger_is_the_same_for_every_choice(tmp_path):
-    """The charge depends on the caps and not on the chosen entry.
+    """The charge depends on the caps instead of the chosen entry.
 
     Otherwise, the account would depend on private data.
     """
@@ -122,7 +122,7 @@ def test_a_release_with_the_plan_of_another_release_chooses_again():
 
 @pytest.mark.jit
 def test_menus_with_too_little_noise_exceed_the_budget():
-    """In the broken variants, rounds spend the part of the histogram, or the histogram has little noise."""
+    """In the broken variants, rounds also spend the histogram's part, or the histogram has too little noise."""
     budget = BUDGETS[0]
     menu = menu_of(budget)
     assert total_delta(replace(menu, square=menu.square / (1 - SHARE_OF_CHOICE)), budget) > budget.delta * 1.005
@@ -161,7 +161,7 @@ def test_min_users_applies_to_every_entry():
 @settings(max_examples=12)
 @given(st.floats(-4.5, 1.3), st.floats(-28, -1.5))
 def test_every_entry_of_a_valid_menu_can_be_planned(epsilon, delta):
-    """No choice of a limit fails after its charge."""
+    """No choice of a limit fails after the charge."""
     try:
         menu = vp.Items().plan(vp.Budget(10**epsilon, 10**delta)).passes[0]
     except BudgetError:
@@ -174,7 +174,7 @@ def test_every_entry_of_a_valid_menu_can_be_planned(epsilon, delta):
 def test_a_menu_with_a_limit_that_cannot_run_is_rejected_before_a_charge(tmp_path, epsilon, sets):
     """At a very small epsilon, weights of the largest limits overflow.
 
-    In an earlier version, they failed after the charge.
+    In an earlier version, these limits failed after the charge.
     """
     account = vp.Ledger(tmp_path / "ledger.json").open("shop", vp.Budget(1, 1e-5), create=True)
     data = {f"set {number}": holders([1]) for number in range(sets)}
@@ -233,7 +233,7 @@ def test_the_rule_in_whole_numbers_agrees_with_floating_point(counts):
 
 
 def test_the_limit_is_800_if_no_class_is_visible():
-    """If all users are in one class, the limit is near their number of items instead."""
+    """If all users are in one class, the limit is near their number of items."""
     menu = menu_of(BUDGETS[0])
     assert menu.limit_for(np.zeros(len(TYPICAL_OF_CLASSES), np.int64)) == 800
     crowds = 100_000 * np.eye(len(TYPICAL_OF_CLASSES), dtype=np.int64)
@@ -251,7 +251,7 @@ def test_users_are_counted_by_their_distinct_items():
 
 @given(st.lists(st.integers(0, 12), min_size=1, max_size=30), st.sampled_from(sorted(MEMORY)))
 def test_all_engines_count_the_same_classes(sizes, memory):
-    """The engines are those in memory and within a memory limit, and the reference engine."""
+    """The engines run in memory, within a memory limit, and as a reference implementation."""
     corpus = holders(sizes, MEMORY[memory])
     assert classes(corpus, (2, 4, 9)) == classes(naive_of(corpus), (2, 4, 9))
 
@@ -264,12 +264,12 @@ def moved(sizes: list[int], gone: int) -> int:
 
 
 @given(st.lists(st.integers(1, 12), min_size=2, max_size=30), st.integers(0, 29))
-def test_a_user_changes_one_class_by_one(sizes, gone):
+def test_one_user_changes_one_class_by_one(sizes, gone):
     """The class of a user depends only on the user's own items."""
     assert moved(sizes, gone % len(sizes)) == 1
 
 
-def test_a_class_that_depends_on_other_users_is_detected(monkeypatch):
+def test_classes_that_depend_on_other_users_are_detected(monkeypatch):
     """In the broken variant, users are compared with the mean of all users, so one user changes several classes."""
 
     def relative(starts, edges):
@@ -294,9 +294,9 @@ def test_the_audit_of_the_choice_passes():
 def test_the_audit_detects_a_histogram_with_too_little_noise(monkeypatch, part, refuted):
     """With almost no noise, an additional user is detected with certainty.
 
-    An eighth of the noise is detected as a deviation from the plan.
+    Noise reduced to an eighth is detected as a deviation from the plan.
 
-    The test misses the second fault with probability below 1e-3.
+    The probability of missing the second fault is below 1e-3.
     """
     real = CellNoise
     monkeypatch.setattr(gated, "CellNoise", lambda sigma, *rest: real(sigma * part, *rest))

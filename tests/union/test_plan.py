@@ -18,7 +18,7 @@ def test_published_accounting_has_the_numbers_of_the_paper(weighting):
     assert plan.threshold == pytest.approx(6.82366, rel=3e-5)
 
 
-def test_joint_accounting_lowers_noise_and_threshold():
+def test_joint_accounting_lowers_the_noise_and_the_threshold():
     """The exact bound of docs/privacy/set-union.md gives a sigma near 1.2824 and a threshold near 6.3974."""
     plan = vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint").plan(PAPER)
     assert plan.sigma < 1.2960
@@ -29,7 +29,7 @@ def test_joint_accounting_lowers_noise_and_threshold():
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 @pytest.mark.parametrize("accounting", ["joint", "published"])
 def test_no_plan_spends_more_than_its_budget(weighting, accounting):
-    """The plans also use a large part of the budget."""
+    """The plans also spend a large part of the budget."""
     plan = vp.papers.SetUnion(20, weighting, accounting=accounting).plan(PAPER)
     assert plan.delta_spent <= PAPER.delta
     assert plan.delta_spent > (0.98 if accounting == "joint" else 0.4) * PAPER.delta
@@ -46,7 +46,7 @@ def test_extreme_parameters_have_finite_plans(limit, epsilon, delta):
     assert np.isfinite([plan.sigma, plan.threshold]).all()
 
 
-def test_users_needed_depend_on_the_threshold_and_the_share():
+def test_the_number_of_users_needed_depends_on_the_threshold_and_the_share():
     """A user with n items gives each item 1/sqrt(n), so 100 items per user need ten times as many users."""
     plan = vp.papers.SetUnion(100, "policy-gaussian", 5.0, "joint").plan(PAPER)
     assert plan.users_needed(0.5, per_user=1) == int(np.ceil(plan.threshold))
@@ -82,6 +82,6 @@ def test_the_text_of_a_plan_contains_its_numbers():
 )
 @pytest.mark.parametrize("budget", ["4", 4, None, (4, 1e-7)])
 def test_values_that_are_not_budgets_are_rejected(mechanism, budget):
-    """The error of every mechanism mentions `Budget`."""
+    """The error message of every mechanism mentions `Budget`."""
     with pytest.raises(InputError, match="Budget"):
         mechanism.plan(budget)

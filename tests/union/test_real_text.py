@@ -1,4 +1,4 @@
-"""Tests that compare set union on half a million real posts with the counts of an independent prototype."""
+"""Tests that compare set union on half a million real posts with the number of items from an independent prototype."""
 
 from dataclasses import replace
 

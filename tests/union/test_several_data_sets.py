@@ -1,4 +1,4 @@
-"""Several data sets about the same users share one budget, one guarantee and one entry of a ledger."""
+"""Tests that several data sets about the same users share one budget, one guarantee and one ledger entry."""
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ def plan(union, budget):
 
 
 def test_all_data_sets_together_are_within_the_budget(plan, budget):
-    """The test adds up probabilities of novel items and squares of mu, computed again from the numbers of the plan."""
+    """The test adds up the probabilities of novel items and the squares of mu, computed again from the plan."""
     mu = np.hypot.reduce([1 / plan.last.first_round.scale, *(1 / each.sigma for each in plan.last.rounds)])
     noise = gaussian_delta(budget.epsilon, float(mu * 3**0.5))
     novel = 3 * novel_release(plan.last.score, plan.passes[0].caps)
@@ -42,7 +42,7 @@ def test_rounds_of_a_single_data_set_cost_too_much_for_several(union, budget):
     assert total_delta(alone.passes[0], budget, data_sets=2) > 3 * budget.delta
 
 
-def test_noise_grows_with_the_root_of_the_number_of_data_sets(union, plan, budget):
+def test_noise_increases_with_the_root_of_the_number_of_data_sets(union, plan, budget):
     """A single named data set has the same plan as a data set without a name."""
     alone, one = union.plan(budget), union.plan_each(["words"], budget)
     assert plan.sigma == pytest.approx(3**0.5 * alone.sigma, rel=1e-3)
@@ -66,7 +66,7 @@ def test_each_data_set_is_released_under_its_name(crowd, union, budget, tmp_path
 
 @pytest.mark.jit
 def test_more_items_are_released_than_with_half_the_budget_each(crowd, union, budget):
-    """The data sets divide the sum of squares of mu, and not epsilon."""
+    """The data sets divide the sum of the squares of mu instead of epsilon."""
     together = union.release_each({"one": crowd, "two": crowd}, budget, seed=1)
     half = union.release(crowd, vp.Budget(budget.epsilon / 2, budget.delta / 2), seed=1)
     assert all(len(each) > 1.2 * len(half) for each in together.values())
@@ -86,7 +86,7 @@ def test_data_sets_share_no_randomness(crowd, union, budget):
 
 
 def test_min_users_applies_to_each_data_set(budget):
-    """More data sets need more noise, so the thresholds are higher."""
+    """More data sets require more noise, so the thresholds are higher."""
     both = vp.Items(min_users=50).plan_each(["one", "two"], budget)
     assert both.released_with_few() <= 1e-6
     assert both.users_needed(0.5) >= vp.Items(min_users=50).plan(budget).users_needed(0.5)
@@ -108,7 +108,7 @@ def test_invalid_names_are_rejected(union, budget, names):
 
 
 def test_wrong_calls_are_rejected(crowd, union, plan, budget):
-    """The cases are no data sets, other names than planned, and data that was not read by `voxpop.read`."""
+    """The cases are no data sets, names other than planned, and data that was not read by `voxpop.read`."""
     with pytest.raises(InputError, match="data_sets"):
         union.release_each({}, budget)
     with pytest.raises(InputError, match="words, tags, places"):
