@@ -176,7 +176,7 @@ def names_of_gates(trees: dict[str, ast.AST]) -> tuple[dict[str, set[str]], set[
 
 
 def uses_of_gates(tree: ast.AST, gates: set[str], giving: set[str]) -> list[tuple[str, ast.AST]]:
-    """Return the names that may be steps in a file, with their nodes.
+    """Return the names that can be steps in a file, with their nodes.
 
     These are attributes of gates, whether called or not, and functions that are called with gates.
     """

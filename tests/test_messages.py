@@ -84,7 +84,7 @@ def faults(kind, text):
     found += ["it is vague"] if VAGUE.search(own) else []
     if kind == "InternalError":
         found += ["InternalError ends the sentence itself"] if own.endswith(".") else []
-    elif re.sub(r"x|\W", "", own):  # Without words of its own, the message is only another message.
+    elif re.sub(r"x|\W", "", own):  # Otherwise, the message consists only of placeholders.
         found += [] if re.search(r"(\.|x)$", own) else ["it does not end as a sentence"]
         found += [] if STEP.search(own) else ["it has no requirement and no next step"]
     return found

@@ -43,7 +43,7 @@ def words(text: str) -> list[str]:
 
 
 def belongs(character: str, word: str, after: str) -> bool:
-    """Return whether a character continues a word, which may be empty, given the character that follows."""
+    """Return whether a character continues a (possibly empty) word, given the character that follows."""
     if category(character) in ("L", "N"):
         return True
     if category(character) == "M" or (character and character in LIKE_MARKS):
@@ -102,7 +102,7 @@ def address_end(text: str, place: int) -> int:
 
 
 def in_address(character: str) -> bool:
-    """Return whether addresses may contain a character. Brackets are treated separately."""
+    """Return whether addresses can contain a character. Brackets are treated separately."""
     if character.isascii():
         return character.isalnum() or character in "!#$%&'*+,-./:;=?@_~"
     other = is_unspaced(character) or "HANGUL" in name(character) or character == "\u02bc"

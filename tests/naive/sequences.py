@@ -14,7 +14,7 @@ def truncate(tokens, alphabet, max_length):
 
 
 def count_grams(sequences, longest):
-    """Count every gram of up to `longest` symbols. The end mark may be the last symbol, but never the only one."""
+    """Count every gram of up to `longest` symbols. The end mark can be the last symbol, but never the only symbol."""
     counts = Counter()
     for sequence in sequences:
         if not sequence:
@@ -120,7 +120,7 @@ def _children(node, nodes, bins, max_gram, depth):
 
 
 def synthesize(counts, max_length, order):
-    """Draw sequences (CAC12, Section 4.3.5) from a dict of grams and counts. The last symbol of a gram may be END.
+    """Draw sequences (CAC12, Section 4.3.5) from a dict of grams and counts. The last symbol of a gram can be END.
 
     `order` is a sort key of grams, which are processed from the last to the first.
     """

@@ -56,7 +56,7 @@ def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: b
 def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
     """Return the largest delta over all sequences of numbers of users.
 
-    The numbers may be in any order, because lost nodes may return.
+    The numbers can be in any order, because lost nodes can return.
     """
     paths = product(range(most + 1), repeat=rounds)
     return max(one_word_path(factor, path, ballot, added) for path in paths)

@@ -61,7 +61,7 @@ def test_valid_candidates_equal_the_set_of_the_paper(data, single):
 
 @given(data=st.data(), level=st.integers(1, 40 * FINE_CELLS))
 def test_candidates_are_kept_if_and_only_if_their_forecast_reaches_the_level(data, level):
-    """The candidates equal those from exact fractions. Estimates repeat, so many forecasts equal the level exactly."""
+    """The candidates equal those from exact fractions. Estimates repeat, so forecasts often equal the level."""
     words, lengths = released(data, single=False)
     grams, text = as_grams(words, lengths, single=False)
     cells = st.integers(-3, 9)

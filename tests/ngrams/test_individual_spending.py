@@ -107,8 +107,8 @@ def test_the_plan_of_a_release_lists_the_executed_passes():
     counted = np.bincount(release.grams["length"].to_numpy(), minlength=6)[1:]
     votes = [sum(released for _, _, released in run.bands) for run in ran[1:]]
     assert [a + b for a, b in zip(votes, second.released, strict=True)] == counted[1 : len(ran)].tolist()
-    # The planned share is 0.1. The charges may exceed it, because they include the effect of one more candidate on
-    # the price (docs/privacy/ngrams.md).
+    # The planned share is 0.1. The charges can exceed this share, because they include the effect of one more candidate
+    # on the price (docs/privacy/ngrams.md).
     assert 0 < sum(run.spurious for run in ran[1:]) + sum(second.spurious) <= 1.1 * 0.1 * len(release)
 
 
@@ -208,7 +208,7 @@ def vote_of(names, levels, sizes, cutpoints):
 
 
 class OneBand:
-    """A stand-in for bands that assigns all candidates to one band."""
+    """A replacement for bands that assigns all candidates to one band."""
 
     def __init__(self, size):
         self.sizes = np.array([size])
@@ -218,7 +218,7 @@ class OneBand:
 
 
 def test_deferred_candidates_are_grouped_by_level():
-    """Only candidates that were not selected are deferred. Groups that noise alone explains are omitted."""
+    """Only candidates that were not selected are deferred. Groups that noise fully explains are omitted."""
     vote = vote_of(None, None, None, [0.5, 1.0, 2.0, 3.0])
     rng = np.random.default_rng(1)
     levels = np.concatenate([np.full(900, 1), np.full(600, 2), np.full(500, 4), rng.integers(1, 6, 10)])

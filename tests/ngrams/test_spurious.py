@@ -4,7 +4,7 @@ The cutpoint of a band is chosen after the votes, so more empty candidates reach
 empty candidates, let W be the maximum, over all cutpoints i, of the number of candidates above cutpoint i minus (1 + a)
 n p_i. For each length and its part of the second-chance pass, the excess of m bands is below `sum_bound`, except with
 probability `FALSE_ALARM` (docs/privacy/ngrams.md, "Spurious grams"). For the whole file, the probability of a false
-alarm is below 1e-8. Charges vary with the votes, so their sum over all runs may be lower than n p_i by a tenth. For
+alarm is below 1e-8. Charges vary with the votes, so the total charge of all runs can be up to a tenth below n p_i. For
 small votes, `test_cutpoints.py` shows exactly that the mean of charges is never too low.
 """
 

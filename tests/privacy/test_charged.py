@@ -1,4 +1,4 @@
-"""The noise, sensitivity and grid of every round are computed again from the round itself, and agree with the charge.
+"""Tests that noise, sensitivity and grid of every round, computed again from the round itself, agree with the charge.
 
 Grids depend on cutoffs, cutoffs on noise, noise on sensitivity, and sensitivity on grids. If different functions
 compute these values, the values can be inconsistent. Therefore, these tests compare all four after a round is fixed.
@@ -63,7 +63,7 @@ def walked(plan, sizes, densities=(0.0,)):
 
 
 def mu_squared(round_plan):
-    """Return the exact cost of a round from the values with which it runs."""
+    """Return the exact cost of a round, computed from the values with which it runs."""
     shares = round_plan.shares
     return (Fraction(shares.weighting_rule.sensitivity(shares.setting)) / Fraction(round_plan.scale)) ** 2
 

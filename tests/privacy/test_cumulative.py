@@ -194,8 +194,8 @@ def test_drop_thresholds_just_below_thresholds_are_accepted(apart):
     near = CumulativeScore(mus=(0.8, 0.8), parts=(1.0, 1.0), thresholds=(last, 9.0), drop_thresholds=(last - apart,))
     first = max(t * float(ndtr(0.8 / t**0.5 - last)) for t in range(1, 21))
     lower = max(t * float(ndtr(0.8 / t**0.5 - last + apart)) for t in range(1, 21))
-    # An item that passes the drop threshold may be released in the second round, which the bound computes at the upper
-    # end of its cell.
+    # An item that passes the drop threshold can be released in the second round. The bound computes this probability at
+    # the upper end of the cell.
     assert first <= novel_release(near, even(near, 20)) < 1.01 * lower
 
 

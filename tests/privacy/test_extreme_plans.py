@@ -1,4 +1,4 @@
-"""At extreme values of every parameter, planning raises a `BudgetError` or the plan satisfies its guarantee.
+"""Tests that planning raises a `BudgetError` or gives a valid guarantee at extreme values of every parameter.
 
 The tests compute the guarantee again from only the public numbers of the plan (noise, threshold, sensitivity of one
 user). They apply the formulas of docs/privacy to each case, without the accounting of the library.
@@ -216,7 +216,7 @@ def survival_of(ballot, wanted):
     st.sampled_from([1, 3]),
 )
 def test_plans_of_heavy_hitters_satisfy_their_guarantee(epsilon, delta, rounds):
-    """For any number of users, a prefix that differs by one user in every round is within the delta of the plan.
+    """For any number of users of a prefix, one more user in every round costs at most the delta of the plan.
 
     The computed delta is exact for one round, and a lower bound for several rounds.
     """

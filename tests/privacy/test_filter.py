@@ -1,4 +1,4 @@
-"""The squares of mu of all lengths of DPNE add up to at most the cap, in exact fractions."""
+"""Tests that the squares of mu of all lengths of DPNE add up to at most the cap, in exact fractions."""
 
 from fractions import Fraction
 

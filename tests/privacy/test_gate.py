@@ -350,7 +350,7 @@ class Louder(Weighted):
 
 
 def test_a_weighting_derived_from_a_proved_one_is_rejected():
-    """The proof of a weighting does not apply to a subclass, which may add other weights."""
+    """The proof of a weighting does not apply to a subclass, which can add other weights."""
     with pytest.raises(InternalError):
         bounding_of(CalibratedRule(Louder(), RuleSetting(10, 2)))
 

@@ -1,4 +1,4 @@
-"""The noise that engines add to private weights has exactly the numbers of the certificate."""
+"""Tests that the noise that engines add to private weights has exactly the numbers of the certificate."""
 
 import json
 from fractions import Fraction
@@ -375,7 +375,7 @@ def test_a_context_with_an_unknown_symbol_is_rejected(before):
 
 @pytest.mark.parametrize(("row", "symbol"), [(1, -2), (-1, 0), (-1, 1), (2, -2), (0, 2)])
 def test_a_gram_that_does_not_belong_to_its_row_is_rejected(row, symbol):
-    """A symbol or row out of range is rejected, because the resulting gram may have no budget."""
+    """A symbol or row out of range is rejected, because the resulting gram could have no budget."""
     gate = paths_gate(Limits(Fraction(1), 2, 4, 5), [1, 1, 1, 1, 2, 0, 2], Secret.from_seed(1), "grams")
     none, tenth, whole = np.empty(0, np.int64), Fraction(1, 10), Fraction(1)
     gate.children(none, none, [tenth])

@@ -57,7 +57,7 @@ def worst(picks, rate, epsilon, items=4, highest=12):
 
 @pytest.mark.parametrize(("picks", "rate", "epsilon"), [(1, 0.9, 0.5), (2, 0.5, 0.6), (3, 0.4, 0.5), (3, 1.0, 1.2)])
 def test_the_delta_of_neighbours_is_at_most_the_bound(picks, rate, epsilon):
-    """One more user may increase each of four counts by one. The probabilities of all rankings are exact."""
+    """One more user can increase each of four counts by one. The probabilities of all rankings are exact."""
     assert 0.0 < worst(picks, rate, epsilon) <= peeling_delta(epsilon, picks, rate)
 
 

@@ -219,7 +219,7 @@ def public_calls(plan):
         if not callable(value) or isinstance(value, type):
             continue
         for arguments, named in attempts(plan):
-            with suppress(Exception):  # A call with wrong arguments may raise any error.
+            with suppress(Exception):  # A call with wrong arguments can raise any error.
                 yield value(*arguments, **named)
 
 

@@ -1,4 +1,4 @@
-"""Noisy cells have exactly the planned distribution, which rounding in doubles does not change."""
+"""Tests that noisy cells have exactly the planned distribution, which rounding in doubles does not change."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Privacy rules that mechanisms share, or that a plan shares with its release, are the same everywhere.
+"""Tests that privacy rules are the same in all mechanisms that share them, and in plans and their releases.
 
 docs/design/0014-one-rule.md lists each of these rules, with its place and the test that compares its copies.
 """

@@ -1,4 +1,4 @@
-"""Draws from a secret are reproducible in a release and independent between purposes. The key is never shown."""
+"""Tests that draws are reproducible in a release and independent between purposes, and never show the key."""
 
 import copy
 import hashlib

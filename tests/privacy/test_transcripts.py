@@ -1,4 +1,4 @@
-"""Certificates and transcripts contain only numbers of the plan and numbers computed from released results."""
+"""Tests that certificates and transcripts contain only numbers of the plan and numbers from released results."""
 
 import json
 from fractions import Fraction

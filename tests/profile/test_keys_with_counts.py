@@ -105,7 +105,7 @@ def test_several_sets_of_columns_are_released_together():
 
 
 def test_corrected_margins_are_at_least_as_large_as_their_cells():
-    """If a margin is smaller than its cell, both are replaced by their mean. A cell may have one or two margins.
+    """If a margin is smaller than its cell, both are replaced by their mean. A cell has one or two margins.
 
     Other numbers do not change.
     """

@@ -54,7 +54,7 @@ def run(script, data):
 
 @pytest.mark.parametrize("reading", ["words", "whitespace", "characters", ""])
 def test_prompts_have_the_same_tokens_in_python_and_javascript(reading):
-    """The tokenizers also agree on whether the last token may be unfinished."""
+    """The tokenizers also agree on whether the last token can be unfinished."""
     body = "console.log(JSON.stringify(DATA.map((text) => cutPrompt(text, %s, new Map()))));"
     found = run(scripts(("cutting",)) + body % json.dumps(reading), TEXTS)
     wanted = [cut_prompt(text, reading, {}) for text in TEXTS]

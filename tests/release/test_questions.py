@@ -126,7 +126,7 @@ def test_a_minimum_of_users_is_explained(said):
 
 @pytest.mark.parametrize("given_as", [("NL", datetime.date(2026, 11, 22)), ("NL", "2026-11-22")])
 def test_keys_are_explained_as_values_or_as_texts(given_as):
-    """A key may be given as the values of its columns, or with values spelled as on the command line."""
+    """A key can be given as the values of its columns, or with values spelled as on the command line."""
     table = pl.DataFrame({"who": range(2000), "country": "NL", "day": datetime.date(2026, 11, 22)})
     release = vp.Items(max_items_per_user=1).release(vp.read(table, user="who", items=["country", "day"]), BUDGET)
     assert release.explain(given_as).released

@@ -93,7 +93,7 @@ def test_a_key_column_may_have_any_name(name, tmp_path):
 
 
 def test_columns_of_results_do_not_hide_key_columns():
-    """Key columns may have both the usual and the alternative name of a column of results."""
+    """Key columns can have both the usual and the alternative name of a column of results."""
     for name in ("users", "place"):
         names = [name, f"noisy_{name}"]
         rows = pl.DataFrame({"who": range(400), **dict.fromkeys(names, [1, 2] * 200)})

@@ -152,7 +152,7 @@ KILLED = """
 
 
 def test_a_killed_writer_leaves_a_complete_folder(tmp_path):
-    """A writer is killed 20 times, after different times. The folder is complete or does not exist yet."""
+    """A writer is killed 20 times, after different delays. The folder is complete or does not exist yet."""
     target = tmp_path / "words"
     for turn in range(20):
         process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(KILLED), str(target)], stdout=subprocess.PIPE)

@@ -1,6 +1,6 @@
 """A search over neighbouring pairs of users with individual bounds, in the kernels of the individual filter.
 
-The extra user must move the weights by at most the user's bound. Other users may have any bounds, from zero to several
+The extra user must move the weights by at most the user's bound. Other users have arbitrary bounds from zero to several
 times 1.
 """
 

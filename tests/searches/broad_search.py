@@ -71,7 +71,7 @@ def search_broadly(
         norm: The norm of distances, 1 or 2.
         pairs: The approximate number of pairs.
         limit: The maximum number of items per user.
-        users: The maximum number of users of a pair, including the extra user. The default is a small number.
+        users: The maximum number of users in a pair, including the extra user. The default is a small number.
         seed: The seed of the search.
 
     Returns:

@@ -33,10 +33,10 @@ class CostliestPair:
     Attributes:
         loss: The fraction of epsilon that the extra user costs, which is at most 1 if the mechanism is sound.
         users: The symbols of each user in the larger collection.
-        extra: index of the user who is missing from the smaller collection.
+        extra: The index of the user who is missing from the smaller collection.
         limits: The limits of the tree.
         grams: Whether the tree is a tree of grams (CAC12) instead of contexts.
-        usual: the usual length, if released lengths determine the length of sequences.
+        usual: The usual length, if released lengths determine the length of sequences.
     """
 
     loss: Fraction
@@ -87,10 +87,10 @@ def pair_loss(
     Args:
         limits: The limits of the exploration.
         users: The symbols of each user, at most `limits.max_length`.
-        extra: index of the user who is missing from the smaller collection.
+        extra: The index of the user who is missing from the smaller collection.
         secret: The source of the noise.
         grams: Whether the tree is a tree of grams instead of contexts.
-        usual: the usual length, if released lengths determine the length of sequences.
+        usual: The usual length, if released lengths determine the length of sequences.
 
     Returns:
         The loss as a fraction of epsilon.

@@ -121,7 +121,10 @@ def test_large_noise_gives_the_probabilities_of_shorter_contexts():
 @settings(max_examples=40, deadline=None)
 @given(st.floats(-50, 400), st.floats(0.01, 200), st.floats(0.5, 100), st.floats(0.01, 0.99))
 def test_quantiles_agree_with_integrals(noisy, expected, scale, level):
-    """The closed forms agree with sums over a fine grid. The posterior below the quantile has the given share."""
+    """The closed forms agree with sums over a fine grid.
+
+    The share of the posterior distribution below the quantile is the given level.
+    """
     edges, weights = np.array([0.0, 0.5, 1.0, 2.0, 5.0]), np.array([[0.1, 0.4, 0.3, 0.2]])
     one = lambda value: np.array([value])  # noqa: E731
     found = count_quantiles(one(noisy), one(expected), one(scale), edges, weights, np.zeros(1, int), one(level))[0]

@@ -49,7 +49,7 @@ def test_draws_equal_those_of_the_reference_implementation(model, symbols_alone,
     numbers = [lambda state=state: uniform(state) for state in states]
     naive = draw_together(chances, sampler.fit.ends, copies, numbers, lambda: uniform(shared))
     drawn = listed(sampler.draw(seeds))
-    # Probabilities are differences of running sums, so boundaries may have a rounding error, which affects about one
+    # Probabilities are differences of running sums, so boundaries can have a rounding error, which affects about one
     # draw in 1e12.
     assert drawn == naive
 

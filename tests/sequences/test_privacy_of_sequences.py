@@ -355,7 +355,7 @@ def test_the_search_detects_distinct_symbols_with_the_noise_of_one(monkeypatch):
 @pytest.mark.slow  # The test checks the search, not the package.
 @pytest.mark.jit
 def test_the_search_detects_repeated_symbols_with_the_noise_of_distinct_ones(monkeypatch):
-    """The alphabet bounds the distinct symbols of a user, but one symbol may repeat at each of the first places."""
+    """The alphabet bounds the distinct symbols of a user, but a symbol can repeat at each of the first positions."""
     real = path_budget.PathBudget.of_users
 
     def of_users(self, bins, sensitivity):

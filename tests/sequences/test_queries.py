@@ -258,7 +258,7 @@ def test_intervals_of_first_symbols_contain_the_released_shares(model):
 
 
 def test_models_of_single_symbols_have_no_released_first_symbols(symbols_alone):
-    """If only symbols are counted, the intervals of first symbols contain their distance from equal shares."""
+    """If only single symbols are counted, errors of first symbols include their distance from equal shares."""
     assert plain_starts(symbols_alone.tree) == []
     found = symbols_alone.starting()
     assert (found["error"] >= (found["share"] - 0.25).abs()).all()

@@ -1,4 +1,4 @@
-"""Partitions without Spark, for which the tasks of the engine run one after another in this process."""
+"""Partitions without Spark. The tasks of the engine run one after another in this process."""
 
 from functools import partial
 

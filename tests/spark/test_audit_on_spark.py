@@ -27,7 +27,7 @@ COPIES = 12_000
 
 @pytest.mark.slow
 def test_no_case_shows_more_than_the_claim_on_spark(spark, record_property):
-    """The cases are set union and n-grams with default settings, for which the order of users matters.
+    """The cases are set union and n-grams with default settings, which depend on the order of users.
 
     Each side has two releases, which is the minimum, because the time of a release hardly depends on the number of
     copies.
@@ -63,7 +63,7 @@ def test_every_default_pass_of_n_grams_is_audited_on_spark(spark, record_propert
 
 @pytest.mark.slow
 def test_noise_reduced_to_sixty_percent_is_detected_in_every_pass_on_spark(spark, monkeypatch):
-    """Each case has so many releases that the probability of missing the reduced noise is below 1e-6."""
+    """The number of releases is so large that the probability of missing the reduced noise is below 1e-6."""
     cut = 0.6
     real = votes.NoisyLevels
 

@@ -1,4 +1,4 @@
-"""Tests that types depend on a schema instead of values, so rows of one user do not affect types or rows of others."""
+"""Tests that types depend on a schema instead of values, so one user does not affect types or rows of another."""
 
 import pyarrow as pa
 import pytest
@@ -101,7 +101,7 @@ def test_rows_are_read_from_the_query_instead_of_the_files(spark, tmp_path, part
 
 
 def test_only_one_check_uses_internals_of_spark():
-    """Names that begin with an underscore are internal to Spark and may change without notice."""
+    """Names that begin with an underscore are internal to Spark and can change without notice."""
     import re
     from pathlib import Path
 
@@ -109,11 +109,11 @@ def test_only_one_check_uses_internals_of_spark():
 
     text = "\n".join(path.read_text() for path in sorted(Path(voxpop.engine.spark.__file__).parent.glob("*.py")))
     used = re.findall(r"\b_(?:jdf|jvm|jsc|jsparkSession|sc|explain_string)\b", text)
-    assert used.count("_jdf") == len(used) == 2  # `reading.check_repeatable` and its docstring
+    assert used.count("_jdf") == len(used) == 2  # They are in `reading.check_repeatable`.
 
 
 def test_names_of_folders_are_strings(spark, tmp_path):
-    """Otherwise, Spark would infer types from all folder names, so one folder could change the values of others."""
+    """Otherwise, Spark would infer types from all folder names, so one folder could change the values of another."""
     for name in ("07", "8"):
         (tmp_path / f"what={name}").mkdir()
         parquet.write_table(pa.table({"who": [1]}), tmp_path / f"what={name}" / "0.parquet")

@@ -123,7 +123,7 @@ def test_wrong_columns_are_rejected_before_a_query_runs(spark):
 
 
 def test_unsupported_operations_are_rejected_on_spark(spark):
-    """The cases are heavy hitters, and phrases and sequences of items."""
+    """The cases are heavy hitters, phrases of items, and sequences of items."""
     table = framed(spark, pl.DataFrame({"who": [1], "what": ["tea"]}))
     items = read_engine(table, user="who", items="what", options=vp.ReadOptions(partitions=2))
     with pytest.raises(InputError, match="heavy hitters"):

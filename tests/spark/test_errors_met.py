@@ -76,7 +76,7 @@ def told(case="", **variables):
 
 @pytest.mark.slow
 def test_workers_use_the_python_of_the_driver_by_default(java, tmp_path):
-    """The Python of the driver may be in a virtual environment that is not on the PATH."""
+    """The Python of the driver can be in a virtual environment that is not on the PATH."""
     path = os.pathsep.join(each for each in ("/usr/bin", "/bin", str(Path(java).parent)))
     assert told(PATH=path, PYTHONPATH=SOURCE)[-1] == "2"
 

@@ -98,7 +98,7 @@ def test_files_are_private_and_removed_one_by_one(spark, talk, tmp_path, monkeyp
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_of_rows_and_a_memory_limit_do_not_affect_the_release(spark, talk, seed):
-    """Order-dependent weightings and sampled sequences give the same results as executors with one partition."""
+    """Order-dependent weightings and sampled sequences give the same results as on executors with one partition."""
     rows = talk.with_columns(who=pl.format("user {}", "who"))
     mixed = framed(spark, rows.sample(fraction=1.0, shuffle=True, seed=seed)).repartition(seed + 1)
     corpora = [

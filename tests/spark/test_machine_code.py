@@ -41,7 +41,7 @@ def compiling(home, **more):
 
 
 def ended(process):
-    """Wait for a process, and return how many kernels it read from the cache and how many it has in total."""
+    """Wait for a process, and return the numbers of kernels that it read from the cache and that it has in total."""
     out, _ = process.communicate()
     assert process.returncode == 0
     return json.loads(out)

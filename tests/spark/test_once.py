@@ -25,7 +25,7 @@ FALSE_ALARM = 1e-9
 
 
 def weights(spark):
-    """Return 2,000 items in several partitions, each of which is released with probability 1/2."""
+    """Return 2,000 items in several partitions. Each item is released with probability 1/2."""
     return spark.range(0, ITEMS, 1, 4).selectExpr("id AS name", "0L AS high", f"{1 << 20}L AS low")
 
 
@@ -139,7 +139,7 @@ print(len(before) > 3, bool(lost), same, failed > 0)
 def test_a_lost_shuffle_is_computed_again_with_the_same_release(java, tmp_path):
     """The test deletes the persisted states and the shuffle files, which Spark then fails to fetch.
 
-    The session is separate, because Spark treats the executor of a local session as lost after such a failure.
+    The test uses a separate session, because Spark treats the executor of a local session as lost after such a failure.
     """
     env = os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     done = subprocess.run([sys.executable, "-c", LOST, tmp_path], capture_output=True, text=True, env=env, timeout=300)

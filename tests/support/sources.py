@@ -219,7 +219,7 @@ def part_files(parts: list[Part], folder: Path, ending: str) -> list[Path]:
 
 
 def part_folder(parts: list[Part], folder: Path, ending: str) -> Path:
-    """Write each part into a file of a folder."""
+    """Write each part into a separate file in a folder."""
     part_files(parts, folder, ending)
     return folder
 

@@ -1,4 +1,4 @@
-"""Plans with false guarantees for deliberately broken variants and searches, which library users cannot create."""
+"""Plans with false guarantees, which library users cannot create, for deliberately broken variants and searches."""
 
 from dataclasses import replace
 

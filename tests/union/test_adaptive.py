@@ -119,7 +119,7 @@ def test_adaptive_rounds_release_more_than_every_classic_mechanism(crowd, budget
 def test_no_common_key_is_missed():
     """Ten releases miss none of 3,000 keys with ten times the required users, in rounds and in a single pass.
 
-    The probability of a false alarm is 30,000 times the miss probability of the plans, below 1e-8 for both together.
+    The probability of a false alarm is 30,000 times the miss probability of the plans, which is below 1e-8 in total.
     """
     budget, keys = vp.Budget(2.0, 1e-6), 3000
     for union in (
@@ -170,7 +170,7 @@ def charged_for_novel_items(plan):
 @pytest.mark.slow
 @pytest.mark.parametrize(("novel", "limit"), [(1, 15), (15, 15), (40, 1), (40, 3)])
 def test_novel_items_are_released_with_at_most_the_charged_probability(novel, limit):
-    """The test counts how many releases of the real code contain novel items (false alarm 1e-9)."""
+    """The test counts the releases of the real code that contain novel items (false alarm 1e-9)."""
     plan = vp.Items(max_items_per_user=limit).plan(WIDE)
     most = binom.isf(FALSE_ALARM, LOST_RUNS, charged_for_novel_items(plan))
     assert novel_runs(plan, novel, LOST_RUNS) <= most

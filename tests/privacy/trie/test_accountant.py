@@ -1,4 +1,4 @@
-"""The bound of the accountant is never below an exhaustively computed delta, and at most one per cent above it."""
+"""Tests that the accountant's bound is never below the exhaustively computed delta, and at most one per cent above."""
 
 import math
 from fractions import Fraction
@@ -64,7 +64,7 @@ BALLOTS = [Ballot(0.5, 3, 0.2, 0.3), Ballot(0.7, 5, 0.05, 0.5), Ballot(0.3, 2, 0
 @pytest.mark.parametrize(("ballot", "epsilon"), rotated(BALLOTS))
 @pytest.mark.parametrize(("words", "worst", "most"), [("one", worst_one_word, 22), ("many", worst_many_words, 16)])
 def test_the_bound_for_several_votes_agrees_with_exhaustive_search(words, worst, most, ballot, epsilon, added):
-    """Users may vote more than once per round. The exhaustive search uses exact fractions for the votes."""
+    """Users can vote more than once per round. The exhaustive search uses exact fractions for the votes."""
     exact = worst(math.exp(epsilon), most, 3, ballot, added)
     bound = direction_delta(epsilon, chances(ballot), ballot.rate, 3, words, added, 1200)
     assert exact * (1 - 1e-9) - 1e-14 <= bound <= exact * 1.01 + 1e-7

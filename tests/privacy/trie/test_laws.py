@@ -1,4 +1,4 @@
-"""Exact distributions show that the real client and server satisfy the guarantee, and that mutants violate it."""
+"""Tests with exact distributions that the real client and server satisfy the guarantee and mutants violate it."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Plans of heavy hitters need the smallest number of users and are within their budget."""
+"""Tests that plans of heavy hitters need the smallest number of users and are within their budget."""
 
 import math
 
