@@ -283,7 +283,7 @@ def test_a_measured_cell_is_reused(kept):
 
 
 def test_cells_measured_with_old_code_are_discarded(kept):
-    """The age of a cell depends on the commit at which the cell was measured instead of the commit of the last run."""
+    """The age of a cell depends on the commit of its measurement instead of the commit of the last run."""
     kept("a").get(["x"], lambda: [1])
     kept("b").get(["y"], lambda: [2])
     assert kept("c", lambda commit: commit == "a").get(["x"], lambda: [10]) == [10.0]

@@ -78,7 +78,10 @@ def weigh_l2_descent(users: Iterable[Items], cutoff: float) -> Weights:
 def weigh_capped_descent(
     users: Iterable[Items], cutoffs: dict[Hashable, float], caps: Sequence[float], listed: Set[Hashable] = frozenset()
 ) -> Weights:
-    """Project the gaps onto the unit ball and a box, with bisection for the factor. Listed items have a side of 1."""
+    """Project the gaps onto the unit ball and a box, with bisection for the factor.
+
+    For listed items, the side of the box is 1.
+    """
     histogram: Weights = {}
     for items, cap in zip(users, caps, strict=True):
         gaps = {item: cutoffs[item] - histogram.get(item, 0.0) for item in items}

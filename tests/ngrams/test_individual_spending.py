@@ -157,7 +157,7 @@ def test_charges_use_the_whole_budget_for_at_least_five_lengths(length):
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 9])
-def test_equal_length_weights_change_no_charge(length):
+def test_equal_length_weights_do_not_change_charges(length):
     """If all lengths have the same weight, even a weight other than 1, charges do not change by a single bit."""
     assert usual_charges(worths_of([3.0] * length)) == usual_charges((1.0,) * length)
 

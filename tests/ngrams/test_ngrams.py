@@ -107,7 +107,7 @@ def test_the_dpne_ratio_is_the_ratio_of_consecutive_sigmas(budget):
     assert sigma[1:] / sigma[:-1] == pytest.approx(1.25, rel=1e-9)
 
 
-def test_dpne_limits_may_differ_by_length(letters, budget):
+def test_dpne_limits_can_differ_by_length(letters, budget):
     """A list gives one limit for each length."""
     dpne = vp.papers.DPNE(max_length=3, max_phrases_per_user=[10, 5, 2])
     assert dpne.limits == (10, 5, 2)
@@ -152,7 +152,7 @@ def test_documents_are_not_joined(budget):
     assert set(release) == {("good",), ("morning",)}
 
 
-def test_tokens_may_contain_spaces(budget):
+def test_tokens_can_contain_spaces(budget):
     """A gram is a list of tokens, not a string."""
     corpus = corpus_of([[["New York", "City"]]] * 2000)
     release = vp.NGrams(max_length=2, max_phrases_per_user=5).release(corpus, budget, seed=1)

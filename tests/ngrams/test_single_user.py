@@ -17,7 +17,7 @@ ALONE = np.random.default_rng(1).random((WORDS, WORDS)) < 0.05
 @pytest.mark.jit
 @pytest.mark.parametrize(("users", "again"), [(8, False), (5, True)])
 def test_phrases_of_one_user_are_released_at_most_as_often_as_planned(users, again, record_property):
-    """Each pair of words has several users without another phrase, and 185 pairs have one such user.
+    """Most pairs of words are the only phrase of several users, and 185 pairs are the phrase of one user.
 
     Therefore, nearly all candidates are likely, and thresholds are as low as `max_spurious_share` permits. With fewer
     users, the second-chance pass also runs. The probability of a false alarm is below 1e-9 for each case.

@@ -104,7 +104,7 @@ def test_joint_accounting_needs_less_noise_and_a_lower_threshold(shape):
     assert new.threshold < old.threshold
 
 
-def test_the_chosen_sigma_is_optimal_by_the_documented_rule():
+def test_the_chosen_sigma_is_optimal_according_to_the_documented_rule():
     """No larger sigma gives a lower weight at which an item is released with probability 0.9."""
     case = novelty("even", 20)
     budget = Budget(1, 1e-3)

@@ -1,4 +1,4 @@
-"""Tests that decisions equal those to fifty digits, from the middle of every distribution to the limits of doubles."""
+"""Tests that decisions equal those computed to fifty digits, from the middle of distributions to tiny doubles."""
 
 import math
 

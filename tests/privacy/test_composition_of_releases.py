@@ -224,7 +224,7 @@ def _words():
 def test_a_count_after_adaptive_rounds_adds_one_gaussian(mechanism):
     """Delta follows the same formula as for a single release, with the root of the sum of all squares as mu.
 
-    Epsilon is below the sum of both epsilons.
+    Epsilon is below the sum of the two epsilons.
     """
     budget, count = vp.Budget(2, 1e-6), gaussian(0.0, 0.3)
     spend = mechanism.plan(budget).guarantee.spend

@@ -253,7 +253,7 @@ def test_undecided_items_always_have_a_positive_state(score):
 @pytest.mark.parametrize("fineness", [1.0, 0.5, 0.25, 1 / 40])
 @pytest.mark.parametrize("drop", [-1.0, 0.0, 0.4])
 @pytest.mark.parametrize("threshold", [0.5, 1.5, 3.0])
-def test_any_step_bounds_two_rounds(threshold, drop, fineness):
+def test_the_bound_of_two_rounds_is_valid_for_any_step(threshold, drop, fineness):
     """Low thresholds and coarse grids are the hardest cases, because interpolation is least accurate for them."""
 
     def later(score):

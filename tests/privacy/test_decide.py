@@ -95,7 +95,7 @@ def test_probabilities_in_doubles_are_well_within_the_band(noise):
         assert abs(near / float(rule.exact(mirrored)) - 1) < DECISION_BAND / 10
 
 
-def test_scipy_tail_is_accurate():
+def test_the_scipy_tail_is_accurate():
     """The relative error of the normal distribution function is below 1e-12 on [-37, 0]."""
     points = np.concatenate([np.linspace(-37, 0, 1500), -np.geomspace(1e-12, 1, 200)])
     for x, value in zip(points.tolist(), ndtr(points).tolist(), strict=True):

@@ -161,7 +161,7 @@ def test_less_noise_in_the_published_algorithm_is_rejected(cheaper, talk, monkey
 
 
 @pytest.mark.jit
-def test_changes_of_a_plan_outside_of_its_certificate_have_no_effect(talk):
+def test_changes_to_a_plan_outside_of_its_certificate_have_no_effect(talk):
     """Rounds with a hundredth of the noise are inserted into a checked plan, but the release ignores them."""
     plan = vp.Items(max_items_per_user=20).plan(BUDGET)
     honest = plan.release(talk, seed=3)

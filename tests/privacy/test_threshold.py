@@ -33,7 +33,7 @@ def test_the_laplace_threshold_equals_the_published_formula():
     assert found == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_laplace_threshold_may_be_below_the_weight():
+def test_the_laplace_threshold_can_be_below_the_weight():
     """If delta is above one half, the threshold is below the weight, and the tail formula of the papers is wrong."""
     single = novelty(limit=1, norm=1)
     threshold = lowest_threshold(single, "laplace", 1.0, 0.9, 1.0)

@@ -29,7 +29,7 @@ def fine(spreads, thresholds):
 @given(st.integers(0, 2**32), st.integers(1, 40), st.floats(2.0, 7.0))
 @example(1178825972, 23, 2.0)  # With short steps, thresholds decrease in this example.
 @example(3614318297, 37, 2.0)
-def test_the_bound_is_above_a_fine_quadrature_and_close(seed, nights, level):
+def test_the_bound_is_slightly_above_a_fine_quadrature(seed, nights, level):
     """The bound exceeds the quadrature by less than half a percent, even for decreasing thresholds."""
     rng = np.random.default_rng(seed)
     spreads = rng.uniform(0.05, 1, nights)

@@ -397,7 +397,7 @@ def test_bounds_of_parts_contain_the_exact_number_as_often_as_planned():
 
 
 def test_other_rows_are_not_measured_between_rounds():
-    """The proof covers pure releases before and after the rounds, and not between them."""
+    """The proof covers pure releases before and after the rounds, but not between them."""
     gate, engine, _ = opened()
     gate.classes(engine)
     gate.choose(4)

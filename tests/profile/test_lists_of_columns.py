@@ -175,7 +175,7 @@ def test_listed_strings_are_converted_to_the_type_of_the_column():
         vp.ProfileMechanism.of(rows, user="who", columns=["price"], known={"price": ["much"]})
 
 
-def test_columns_may_have_the_names_of_fields_of_a_saved_list():
+def test_columns_can_have_the_names_of_fields_of_a_saved_list():
     """Lists by column are distinguished from the lists of a saved plan."""
     rows = pl.DataFrame({"who": range(10), "fingerprint": ["a"] * 10, "size": ["b"] * 10, "columns": ["c"] * 10})
     known = {name: ["a", "b"] for name in ("fingerprint", "size", "columns")}

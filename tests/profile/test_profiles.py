@@ -259,7 +259,7 @@ def test_the_plan_is_printed_before_anything_runs(table, capsys):
     assert "order_id (an identifier by its name), price (double)" in printed
 
 
-def test_the_cost_of_all_parts_is_the_budget(monkeypatch):
+def test_the_total_cost_of_all_parts_is_the_budget(monkeypatch):
     """The cost is computed from the numbers of rounds, counts and cover. More than 97 percent of delta is used."""
     for counts, joint in ((True, ()), (False, ()), (True, [("a", "b")]), (False, [("a", "b")])):
         plan = vp.ProfileMechanism({"a": "string", "b": "string", "c": "int64"}, joint=joint, counts=counts).plan(

@@ -177,7 +177,7 @@ def test_invalid_combinations_are_rejected(joint):
         TypedKeys(KEYS.columns, TEXTS, tuple(joint))
 
 
-def test_a_column_of_another_type_than_planned_is_rejected():
+def test_a_column_with_an_unplanned_type_is_rejected():
     """Otherwise, values of different types with the same spelling would be the same key."""
     with pytest.raises(ColumnError, match="contains int32"):
         KEYS.tokens([pa.array(["x"]), pa.array(["x"]), pa.array([1], pa.int32()), pa.array(["x"])])

@@ -107,7 +107,7 @@ PHRASES = {("thank", "you", "for"), ("thank", "you", "f"), ("you", "found"), ("x
         ("unheard", []),
     ],
 )
-def test_the_last_word_of_a_prompt_may_be_unfinished(prompt, tokens):
+def test_the_last_word_of_a_prompt_can_be_unfinished(prompt, tokens):
     """A last word is a whole token if it was released in its context and a token follows it.
 
     Otherwise, it is treated as the beginning of a word.
@@ -146,7 +146,7 @@ def test_prompts_are_split_like_the_texts(reading, prompt, tokens):
     assert release.complete(f"{prompt} ")[0].gram == (*tokens, "next")
 
 
-def test_a_word_with_an_apostrophe_may_be_unfinished():
+def test_a_word_with_an_apostrophe_can_be_unfinished():
     """A last word with either kind of apostrophe can be unfinished. An apostrophe at the end completes the word."""
     for text in ("I don't", "I don\u2019t"):
         assert cut_prompt(text, "words", ()) == (["i", "don't"], True)

@@ -77,7 +77,7 @@ def test_tables_have_the_documented_columns(words):
 
 
 @pytest.mark.parametrize("name", ["gram", "length", "word", "users", "place", "noisy"])
-def test_a_key_column_may_have_any_name(name, tmp_path):
+def test_a_key_column_can_have_any_name(name, tmp_path):
     """Tables of keys, counts and rankings have a key column and one column of results, even if their names collide."""
     rows = pl.DataFrame({"who": range(6000), name: [7] * 4000 + [5] * 2000})
     corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(epsilon=4, delta=1e-8)

@@ -118,7 +118,7 @@ def test_a_displaced_release_can_be_loaded(words, tmp_path):
     assert os.listdir(tmp_path) == ["words"]
 
 
-def test_two_writers_do_not_disturb_each_other(tmp_path, monkeypatch):
+def test_two_writers_do_not_interfere_with_each_other(tmp_path, monkeypatch):
     """If a second writer finishes while the first is writing, the folder contains the files of the last writer."""
     target, plain = tmp_path / "words", folder._write
 

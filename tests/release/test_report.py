@@ -133,7 +133,7 @@ def test_probabilities_of_heavy_hitters_agree_with_the_plan():
     assert [users_for(chance, p) for p in (0.1, 0.5, 0.9)] == [plan.users_needed(p) for p in (0.1, 0.5, 0.9)]
 
 
-def test_a_cutoff_below_the_threshold_has_no_number_of_users():
+def test_no_number_of_users_is_shown_for_a_cutoff_below_the_threshold():
     """If a weight cannot reach the threshold, the report contains no number of users."""
     numbers = {"pass": "threshold", "noise": "gaussian", "scale": 1.0, "threshold": 9.0, "cutoff": 5.0}
     assert users_for(threshold_chance(numbers, 1.0), 0.5) is None

@@ -74,7 +74,7 @@ def test_a_signed_folder_is_verified(folder, key, tmp_path, capsys):
 
 @needs_ssh
 @pytest.mark.parametrize("harm", ["metadata", "another key", "another file"])
-def test_signatures_of_other_people_and_contents_are_rejected(folder, key, tmp_path, harm):
+def test_signatures_by_other_keys_or_for_other_contents_are_rejected(folder, key, tmp_path, harm):
     """Signatures are rejected if the folder was saved again, or if they are from another key or for another file."""
     signature, signers = tmp_path / "phrases.sig", tmp_path / "signers"
     sign(folder, key, signature)

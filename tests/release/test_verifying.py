@@ -174,7 +174,7 @@ def test_a_published_algorithm_is_reported_as_not_planned_again(tmp_path, name):
         verify(tmp_path / "paper")
 
 
-def test_other_compression_of_a_report_is_accepted(copy):
+def test_a_report_with_another_compression_is_accepted(copy):
     """`verify` compares the unpacked grams of the page instead of their compressed bytes."""
     page = copy / "report.html"
     again = lambda found: b64encode(zlib.compress(zlib.decompress(b64decode(found[0])), 1)).decode()  # noqa: E731
@@ -231,7 +231,7 @@ def test_forged_numbers_are_detected(copy, name, change):
 
 
 @pytest.mark.parametrize("kind", ["words", "measurement", "screening", "vote", "second chance"])
-def test_a_forged_planned_noise_of_phrases_is_detected(folders, tmp_path, kind):
+def test_forged_planned_noise_of_phrases_is_detected(folders, tmp_path, kind):
     """Each row of a plan is compared, so a forged number is detected even if the report contains it."""
     copy = tmp_path / "copy"
     shutil.copytree(folders / "phrases", copy)

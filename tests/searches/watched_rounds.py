@@ -1,9 +1,9 @@
 """Adaptive rounds of two neighbouring collections, which record the weights of each round and their distance.
 
 The first collection runs the rounds, and the outcome of every item in every round is kept. Its neighbour weighs its own
-data, but items that were decided for the first collection get the same outcome. Therefore both have the same noisy
-weights of shared items. According to docs/privacy/adaptive.md ("Shared items"), both must decide about the same items
-in every round, except items that are only in the pool of the extra user.
+data, but items that were decided for the first collection get the same outcome. Therefore, both collections have the
+same noisy weights of shared items. According to docs/privacy/adaptive.md ("Shared items"), both must decide about the
+same items in every round, except items that are only in the pool of the extra user.
 """
 
 from collections.abc import Hashable
@@ -25,7 +25,8 @@ class Round:
         unit: The number of grid units in a weight of 1.
         sigma: The standard deviation of the executed noise, as a weight.
         weights: The private weight of each item that was decided in the round.
-        outcomes: The outcome of the same items: score (missing in the first round), state, and level of listed items.
+        outcomes: The outcomes of the same items, which consist of the score (missing in the first round), the state,
+            and the level of listed items.
         answer: The noisy counts for the choice of a limit.
     """
 
@@ -144,7 +145,7 @@ def strayed(larger: list[Round], smaller: list[Round]) -> bool:
 def hit(larger: list[Round], smaller: list[Round]) -> bool:
     """Return whether an item that only the extra user has was released.
 
-    This event is charged to delta, and both releases differ.
+    This event is charged to delta, and the two releases then differ.
     """
     return any(one.released() - other.weights.keys() for one, other in zip(larger, smaller, strict=True))
 

@@ -184,7 +184,7 @@ SHAPES = {
 
 
 def one_level(shape, scale, seed):
-    """Return exact counts of 100,000 steps of a shape and 5,000 ends, and a tree of one node with noisy counts."""
+    """Return exact counts of 100,000 steps with the given shape and 5,000 ends, and a one-node tree of noisy counts."""
     rng = np.random.default_rng(seed)
     exact = np.append(100_000 * shape / shape.sum(), 5_000)
     counts = np.round(exact + rng.laplace(0, scale, exact.size)).astype(np.int64)

@@ -221,7 +221,7 @@ def test_other_tokens_become_one_symbol(capsys):
 
 
 @pytest.mark.parametrize("other", ["home", "", 3])
-def test_the_symbol_for_all_others_is_not_in_the_alphabet(other):
+def test_the_symbol_for_other_tokens_must_not_be_in_the_alphabet(other):
     """The symbol must be a string that is not in the alphabet."""
     with pytest.raises(vp.errors.InputError, match="`other`"):
         vp.Sequences(alphabet=["home"], other=other)

@@ -144,7 +144,7 @@ def test_the_folder_is_private_and_can_be_encrypted(tmp_path):
         vp.Items().series(tmp_path / "plain", key=key).run(rows("tea"))
 
 
-def test_nights_run_in_order_and_may_be_skipped_or_repeated(tmp_path):
+def test_nights_run_in_order_and_can_be_skipped_or_repeated(tmp_path):
     """A repeated night returns its release again, skipped nights count, and earlier nights are rejected."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=6)
     first = series.run(rows("tea"), night=1)

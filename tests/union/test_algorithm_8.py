@@ -45,7 +45,7 @@ def test_more_users_exceed_the_bound_several_times(cutoff, fresh, expected):
 
 
 @pytest.mark.parametrize("cutoff", [3.0, 10.0, 1000.0])
-def test_l2_descent_is_within_one_on_the_same_users(cutoff):
+def test_l2_descent_has_a_distance_of_at_most_one_for_the_same_users(cutoff):
     """l2-descent, which replaces Algorithm 8, has a distance of at most 1 for the same users."""
     start_users = [[1]] * (int(cutoff) - 1)
     larger = naive.weigh_l2_descent([*start_users, [1, 2, 3, 4], [1, 2]], cutoff)
