@@ -51,7 +51,7 @@ class Repository:
         (self.root / "benchmarks/results/some.md").write_text(text)
 
     def reasons(self) -> list[str]:
-        """Return the reasons for which the result is old."""
+        """Return the reasons why the result is old."""
         return runner.age(self.declared, self.root)[1]
 
 

@@ -129,7 +129,7 @@ def keys(limit: int | None) -> list[object]:
 
 
 def keys_of_few() -> list[object]:
-    """Return the digest of keys if most users have one or two keys, for which the plan has parts."""
+    """Return the digest of keys if most users have one or two keys, so that the plan has parts."""
     user, more = np.arange(USERS), np.arange(USERS)[::20]
     parts = ((user, 1, 5), (user[::3], 1, 9), (more, 9, 77))
     rows = pl.concat(

@@ -1,4 +1,4 @@
-"""Reference implementation of counts of users with sets."""
+"""Reference implementation of user counts, based on sets."""
 
 from collections.abc import Sequence
 from math import sqrt

@@ -274,7 +274,7 @@ class NaiveLengths:
 
     def __init__(self, engine: NaiveEngine):
         self.engine, self.length, self.last, self.kept = engine, 1, None, False
-        self.names: dict[tuple[str, ...], Name] | None = None  # None at length 1: each word is its own name.
+        self.names: dict[tuple[str, ...], Name] | None = None  # None at length 1, because words are names.
         self.words: dict[str, int] = {}
         self.left: dict[int, int] = {}
         self.deferred: dict[tuple[str, ...], int] = {}

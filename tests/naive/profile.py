@@ -20,7 +20,7 @@ def keys_of_row(row, columns, texts, joint):
 
 
 def cover_of(users, columns, released, texts=()):
-    """Return two sums over users for each column: the shares of rows with a released value, and of other rows."""
+    """Return, for each column, the sums over users of the shares of rows with a released value and of other rows."""
     sums = {name: [Fraction(0), Fraction(0)] for name in columns}
     for rows in users.values():
         keys = [key for row in rows for key in keys_of_row(row, columns, texts, ())]

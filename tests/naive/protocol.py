@@ -85,7 +85,7 @@ def _chosen_word(client: Client, rounds: int, rules: Rules, secret: "Secret") ->
 
 
 def _draw(client: Client, purpose: str, secret: "Secret") -> int:
-    """Return 64 bits for this client and purpose."""
+    """Return the 64 random bits for this client and purpose."""
     # The draw depends on the key and on `twin`, because two users with the same key must not share a draw
     # (docs/privacy/heavy-hitters.md, "Conditions").
     return int(secret.draws(purpose, np.array([client.key], np.uint64), client.twin)[0, 0])

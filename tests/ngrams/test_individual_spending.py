@@ -84,7 +84,7 @@ def priced_by_leftovers(step, left):
 
 
 def published_payers(step, left):
-    """Drop a number of the lowest cutpoints that depends on the number of users with remaining budget."""
+    """Drop some of the lowest cutpoints, depending on the number of users with remaining budget."""
     return replace(step, vote=replace(step.vote, rules=step.vote.rules[int((left > 0).sum()) % 7 :]))
 
 

@@ -33,7 +33,7 @@ def posts(data_dir) -> vp.Corpus:
 def test_msnbc_results_equal_the_published_results(clicks):
     """The means of 5 runs are within 4 percent of the paper at every length, and within 2 percent in total.
 
-    The measured differences are within 2 and 0.5 percent.
+    The measured differences are within 2 percent and 0.5 percent, respectively.
     """
     plan = vp.papers.DPNE(max_length=6, max_phrases_per_user=10).plan(vp.Budget(1, 1e-7))
     mean = np.mean([by_length(plan.release(clicks), 6) for _ in range(5)], axis=0)

@@ -120,7 +120,7 @@ def test_single_passes_run_with_the_planned_noise(talk, seen):
 
 
 def test_n_grams_run_with_the_planned_noise(talk, seen):
-    """Every later pass has the noise in the transcript, and the charge of the pass covers this noise."""
+    """Every later pass runs with the noise in the transcript, and the charge of the pass covers this noise."""
     plan = vp.NGrams(max_length=4).release(talk, BUDGET, seed=5).plan
     assert_rounds(seen, plan.certificate.proof.rounds)
     later = [each for each in seen if type(each) in (CellNoise, NoisyLevels)][1:]

@@ -97,7 +97,7 @@ RELEASES = [vp.Items(max_items_per_user=9), vp.NGrams(4, max_phrases_per_user=9)
 @pytest.mark.parametrize("memory", [False, True])
 @pytest.mark.parametrize("mechanism", [*RELEASES, vp.papers.DPNE(4, max_phrases_per_user=9, pruning="single")])
 def test_no_two_passes_use_the_same_noise(talk, mechanism, memory, monkeypatch):
-    """If two passes used the same noise, the difference of their noisy weights would reveal the exact difference."""
+    """If two passes used the same noise, the difference of their noisy weights would be the exact difference."""
     corpus = talk.within(
         read_engine(
             pl.DataFrame({"w": [1], "t": ["a"]}), user="w", text="t", options=vp.ReadOptions(memory="1GiB")

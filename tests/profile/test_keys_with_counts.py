@@ -161,7 +161,7 @@ def test_certificates_are_within_the_budget_and_tight(limit, other_rows):
 
 
 def test_repeated_releases_have_a_spend():
-    """With `repeated`, rounds run even for one key per user, and the epsilon of 52 releases is far below the sum."""
+    """With `repeated`, rounds run even for one key per user, and 52 releases have an epsilon far below their sum."""
     table = visits()
     keyed = vp.KeyCounts.of(table, user="who", joint=JOINT, repeated=True)
     plan = keyed.plan(vp.Budget(1, 1e-7))

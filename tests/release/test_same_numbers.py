@@ -100,7 +100,7 @@ def test_all_outputs_contain_the_same_number_of_released_rows(case, shown):
 def test_all_outputs_contain_the_same_guarantee(case, shown):
     """The plan, the record, the command line and the report contain the same guarantee.
 
-    Counts and rankings also contain the total guarantee of themselves and their release.
+    Counts and rankings also contain the total guarantee, which includes their release.
     """
     stated = case.result.guarantee
     assert (

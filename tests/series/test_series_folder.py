@@ -1,4 +1,4 @@
-"""Tests of the folder of a series, including its public files, opening it, and removing users."""
+"""Tests of the folder of a series, including public files, opening the folder, and removing users."""
 
 import datetime
 import json
@@ -91,7 +91,7 @@ def test_a_night_without_users_determines_how_later_nights_are_read(tmp_path):
 
 
 def test_the_secret_is_not_shown(tmp_path):
-    """The representation of the record does not contain the secret of all draws."""
+    """The representation of the record does not contain the secret that determines all draws."""
     series = vp.Items().series(tmp_path / "s", BUDGET, nights=5)
     record, _ = series._read()
     assert record.secret not in repr(record)

@@ -5,7 +5,7 @@ P is the process without a user x, and Q is the process with x.
 Half of the streams have a public list with items of several users, items of only x, and items without users.
 
 P and Q are coupled, that is, both use the readings of Q. Then both processes must give the same results except for
-novel items of x, and x must change all readings together by at most M. Removed users are tested with probabilities,
+novel items of x, and x must change all readings together by at most M. Tests of removed users compare release rates,
 because a coupling does not detect removed names.
 """
 
@@ -60,7 +60,7 @@ class Stream:
         return dict(zip(self.pools.words.to_pylist(), values.tolist(), strict=True))
 
     def end(self, night, read, novel=()):
-        """Add the readings of Q to the scores, and release. Novel words are never released."""
+        """Add the readings of Q to the scores, and release items. Novel words are never released."""
         words = self.pools.words.to_pylist()
         pools = self.pools
         pools.scores = pools.scores + np.array([read[word] for word in words], np.int64)
@@ -141,7 +141,7 @@ def test_no_user_changes_readings_by_more_than_the_budget(monkeypatch):
 
 
 def test_the_search_with_deletions_finds_no_violation(monkeypatch):
-    """Some users are removed on some nights, which are the same in both streams."""
+    """On some nights, some users are removed, who are the same in both streams."""
     assert set(searched(monkeypatch, deletes=True)[0]) == {"ok"}
 
 

@@ -108,7 +108,7 @@ def by_size(sizes):
 
 
 def farthest(home_of, times):
-    """Return the largest l2 change of the summed histogram by one user, over random collections."""
+    """Return the largest l2 change that one user makes to the summed histogram, over random collections."""
     rng, worst = np.random.default_rng(3), 0.0
     for _ in range(times):
         count = int(rng.integers(3, 14))

@@ -6,7 +6,7 @@ from voxpop.testing.cases import unchecked
 
 
 def passed_off(plan, **changes):
-    """Return a plan with changed values, which is marked as if the values had been checked against its budget."""
+    """Return a plan with changed values, marked as if the values had been checked against its budget."""
     return unchecked(replace(plan, **changes))
 
 

@@ -27,7 +27,7 @@ DELTA = 1 / 65_876_900
     ],
 )
 def test_the_plan_needs_at_most_the_best_known_number_of_users(epsilon, words, rate, theta, holders):
-    """The best known numbers are from a coarse search and are valid. The plan does not need more users."""
+    """The best known numbers are valid and result from a coarse search. The plan does not need more users."""
     assert trie_delta(epsilon, Ballot(rate, theta), 10, words) <= DELTA
     assert voters_needed(0.9, Ballot(rate, theta), 10) == holders
     found = best_sampling(Budget(epsilon, DELTA), 10, words, "one")
