@@ -1,1 +1,1 @@
-"""Audit cases of the mechanisms of Voxpop. The command is `PYTHONPATH=tests python -m audits`."""
+"""Audit cases of the mechanisms of Voxpop. Run the cases with `PYTHONPATH=tests python -m audits`."""

@@ -1,4 +1,4 @@
-"""Run every audit case by `PYTHONPATH=tests python -m audits`. The exit code is 1 if a case fails."""
+"""Run every audit case with `PYTHONPATH=tests python -m audits`. The exit code is 1 if a case fails."""
 
 import argparse
 import sys

@@ -1,4 +1,4 @@
-"""The worst cases of adaptive rounds, the default set union.
+"""The worst cases of adaptive rounds, the default mechanism of set union.
 
 - *near*: one item has the number of users at which one more user has the largest effect.
 - *alone*: only the canary has the item.
@@ -22,7 +22,7 @@ from voxpop.testing.auditing import Case, TrialCounts, epsilon_shown
 
 
 def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Budget = BUDGET) -> Iterator[Case]:
-    """Yield the cases for each limit.
+    """Yield the cases of each limit.
 
     Args:
         limits: The maximum number of items per user and round, or None for the private choice.
@@ -37,7 +37,7 @@ def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Bu
 
 
 def near_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of users who all have the same item."""
+    """Return the case in which all users have the same item."""
     ran = rounds_of(plan)
     chances = [item_probability(ran, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
@@ -51,15 +51,15 @@ def near_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: in
 
 
 def alone_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of a canary who is the only user of its item."""
+    """Return the case in which the canary is the only user of its item."""
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
     return event.case("alone: 1 unique item", [(0,)], [], (item_probability(rounds_of(plan), 1, 1), 0.0))
 
 
 def rounds_of(plan: UnionPlan) -> AdaptiveRounds:
-    """Return the executed rounds.
+    """Return the rounds that the plan executes.
 
-    Without a limit, these are the rounds of the smallest limit, because users have one item.
+    If no limit is given, these are the rounds of the smallest limit, because each user has one item.
     """
     first = plan.passes[0]
     return first.entry(LIMITS[0]) if isinstance(first, Menu) else first

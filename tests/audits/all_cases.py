@@ -18,7 +18,7 @@ from voxpop.testing.cases import keys, ngrams, profile
 
 
 def all_union_cases() -> Iterator[Case]:
-    """Yield the cases of set union, beginning with the default."""
+    """Yield the cases of set union, with the default mechanism first."""
     yield from adaptive_cases()
     yield from union_cases()
     yield from promise_cases()
@@ -27,14 +27,17 @@ def all_union_cases() -> Iterator[Case]:
 
 
 def all_ngrams_cases() -> Iterator[Case]:
-    """Yield the cases of n-grams, for the published method, the default, and every pass of the default."""
+    """Yield the cases of n-grams for the published method, the default method, and every pass of the default method."""
     yield from ngrams_cases()
     yield ngrams()
     yield from walk_cases()
 
 
 def profile_cases() -> Iterator[Case]:
-    """Yield the case of single values. The tests in tests/profile audit rounds over joint values."""
+    """Yield the case of the rounds over single values.
+
+    The tests in tests/profile audit the rounds over joint values.
+    """
     yield profile()
 
 

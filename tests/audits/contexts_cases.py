@@ -1,25 +1,25 @@
-"""The worst cases of sequences by contexts.
+"""The worst cases of sequence models that count symbols after contexts.
 
-All counted symbols of the canary are the same symbol, and no end is counted.
+All counted symbols of the canary are equal, and no end mark is counted.
 
-*One level*: the symbols after the empty context. The noise of each symbol is a separate draw, so each symbol is a
-copy. All copies share the end mark, the lengths and the numbers of distinct and repeated symbols, so the event uses
-none of these. All other users have one symbol, so two steps are counted, and the canary has one more symbol.
+*One level*: only symbols after the empty context are counted. The noise of each symbol is a separate draw, so each
+symbol is a copy. All copies share the end mark, the lengths and the numbers of distinct and repeated symbols, so the
+event uses none of these. All other users have one symbol, so two steps are counted, and the canary has one more symbol.
 
 *Decided length*: the same case, but released lengths also determine the length of sequences.
 
 *Two levels*: each symbol is again a copy. The root spends a twentieth of the epsilon that remains after both user
 statistics. The symbols after a symbol and the symbols at the beginning spend the rest. The canary moves one count in
-each, and the event requires all three counts to be high. Every context is counted separately unless the noise at the
-root reaches 20 times its scale. The probability that this happens in any trial is below 1e-4.
+each of these three contexts, and the event requires all three counts to be high. Every context is counted separately
+unless the noise at the root reaches 20 times its scale. The probability that this happens in any trial is below 1e-4.
 
-*No end*: one symbol of each sequence is counted, so a whole sequence has one step. The event also requires a high count
-of ends. The canary does not move this count, but a release that counted the end after the symbol would show twice the
-effect. One release is one trial.
+*No end*: one symbol of each sequence is counted, so the whole sequence has one step. The event also requires a high
+count of end marks. The canary does not move this count, but it would have twice the effect on a release that also
+counted the end mark. One release is one trial.
 
-*Profile*: a user repeats the only symbol as often as symbols are counted. All other users do the same, so that all
-steps are counted. The event requires high numbers of sequences, of distinct symbols, of repeated symbols and of the
-symbol. It shows the whole epsilon. One release is one trial.
+*Profile*: the sequence of the canary repeats the only symbol as many times as symbols are counted. All other users do
+the same, so that all steps are counted. The event requires high numbers of sequences, of distinct symbols, of repeated
+symbols and of the symbol. This event shows the whole epsilon. One release is one trial.
 """
 
 from collections.abc import Iterator
@@ -78,7 +78,7 @@ def one_level_of_contexts(budget: Budget, max_length: int | None = LENGTH) -> Ca
 
 
 def two_levels_of_contexts(budget: Budget) -> Case:
-    """Return the case of one symbol, which is counted after any symbol, after itself and at the beginning."""
+    """Return the case of a symbol that is counted in the empty context, after itself and at the beginning."""
     plan = _plan(budget, numbered_words(FEW_SYMBOLS).to_pylist(), LENGTH, 2)
     scales = LENGTH / rates(budget, BACKGROUND * FEW_SYMBOLS)[2] / np.array([0.05, 0.95, 0.95])
     mean = np.array([2 * BACKGROUND, BACKGROUND, BACKGROUND])
@@ -94,7 +94,7 @@ def two_levels_of_contexts(budget: Budget) -> Case:
 
 
 def no_end(budget: Budget) -> Case:
-    """Return the case of a whole sequence of one symbol, without other users."""
+    """Return the case of a canary whose whole sequence is one symbol, without other users."""
     exact = smallest_chance(budget, (2, 2), (0, 1)), smallest_chance(budget, (2, 2), (1, 1))
     return _smallest(budget, "sequences, contexts, no end", _tree_high, exact, [])
 
@@ -118,7 +118,7 @@ def _smallest(
 
 
 def rates(budget: Budget, users: int) -> list[float]:
-    """Return the epsilons of lengths, of distinct and repeated symbols, and of the contexts."""
+    """Return the epsilons spent on lengths, on the numbers of distinct and repeated symbols, and on contexts."""
     epsilon = Fraction(budget.epsilon)
     lengths, variety = part_of_lengths(epsilon), part_of_variety(epsilon, users)
     rest = 1 - lengths
@@ -126,7 +126,7 @@ def rates(budget: Budget, users: int) -> list[float]:
 
 
 def smallest_chance(budget: Budget, places: tuple[int, ...], least: tuple[int, ...]) -> float:
-    """Return the probability that the noise at each of these places is at least `least`, in the smallest case."""
+    """Return the probability that, without other users, the noise at each of these places is at least `least`."""
     found = rates(budget, 0)
     return prod(users_bound(most, 1 / found[place]) for place, most in zip(places, least, strict=True))
 
@@ -136,10 +136,10 @@ def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int, use
 
     Args:
         budget: The claimed guarantee.
-        least: The smallest value for the numbers of sequences, of distinct symbols, of repeated symbols, and of the
+        least: The minimum noise on the numbers of sequences, of distinct symbols, of repeated symbols, and of the
             symbol.
-        sensitivity: The sensitivity of distinct and repeated symbols in the calibration of the noise.
-        users: The number of other users, which determines the share of these symbols.
+        sensitivity: The sensitivity to which the noise on the numbers of distinct and repeated symbols is calibrated.
+        users: The number of other users, which determines the share of epsilon for distinct and repeated symbols.
     """
     lengths, variety, root = rates(budget, users)
     scales = 1 / lengths, sensitivity / variety, sensitivity / variety, FIRST_SYMBOLS / root
@@ -155,7 +155,7 @@ def _counts(plan: SequencePlan, corpus: LocalCorpus) -> Any:
 
 
 def _high_symbols(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Return the number of symbols with counts that reach the counts with the canary, and a digest of these symbols."""
+    """Return the number of symbols with noisy counts of at least the true count with the canary, and their digest."""
     high = _counts(plan, corpus)[0, :SYMBOLS] >= OTHERS + COUNTED
     return int(high.sum()), high.tobytes()
 
@@ -171,7 +171,7 @@ def _high_everywhere(plan: SequencePlan, corpus: LocalCorpus, least: Any) -> tup
 
 
 def _tree_high(plan: SequencePlan, corpus: LocalCorpus) -> tuple[int, Any]:
-    """Return whether the counts of the symbol and of ends are at least 1, and a digest of this event."""
+    """Return whether the counts of the symbol and of end marks are at least 1, and a digest of this event."""
     high = bool((_counts(plan, corpus)[0] >= 1).all())
     return int(high), high
 
@@ -186,5 +186,5 @@ def _profile_high(users: int, plan: SequencePlan, corpus: LocalCorpus) -> tuple[
 
 
 def _crowd(users: list[list[int]], symbols: int) -> LocalCorpus:
-    """Return copies of users, one for each symbol."""
+    """Return the corpus of one copy of these users for each symbol."""
     return copied_documents(users, np.arange(symbols)[:, None], symbols, "sequence")

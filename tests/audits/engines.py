@@ -1,4 +1,4 @@
-"""Engines that read and weigh the collection of an audit in memory, within a memory limit, or on Spark."""
+"""Engines that read the collection of an audit and weigh its items in memory, within a memory limit, or on Spark."""
 
 from pathlib import Path
 from tempfile import gettempdir
@@ -28,7 +28,7 @@ class Session(Protocol):
 
 
 def within_limit(corpus: LocalCorpus) -> LocalCorpus:
-    """Return the collection after ordering, weighing and numbering it in work files."""
+    """Return the collection in an engine that orders, weighs and numbers it in work files."""
     return corpus.within(MemoryLimit(FIXED_MEMORY + ROOM, ROOM, Path(gettempdir())))
 
 
@@ -51,7 +51,7 @@ def on_spark(session: Session) -> EngineOf:
 
 
 def watched_on_spark(session: Session) -> EngineOf:
-    """Return the engine on Spark that, like the engine in memory, collects the weights of each pass for the case."""
+    """Return the engine on Spark that collects the weights of each pass for the case, like the engine in memory."""
     engine = on_spark(session)
     return lambda corpus: Watchable(engine(corpus))
 
@@ -70,16 +70,16 @@ class Watchable:
         return Watchable(self._watched.length_walk())
 
     def weigh(self, *given: Any) -> "Weighed":
-        """Weigh on the executors."""
+        """Compute the weights on the executors."""
         return Weighed(self._watched.weigh(*given))
 
     def weigh_deferred(self, *given: Any) -> "Weighed":
-        """Weigh deferred candidates on the executors."""
+        """Compute the weights of deferred candidates on the executors."""
         return Weighed(self._watched.weigh_deferred(*given))
 
 
 class Weighed:
-    """Weights on executors, where decisions are made. A case may read the sums, but a release may not."""
+    """Weights on the executors, which also make the decisions. A case may read the sums, but a release may not."""
 
     def __init__(self, histogram: Any) -> None:
         from voxpop.engine.spark.histogram import _summed, _weights_of

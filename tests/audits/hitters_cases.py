@@ -1,8 +1,8 @@
-"""The worst cases of heavy hitters, in which one more user of a word has the largest effect.
+"""The cases of heavy hitters in which one more user of a word has the largest effect.
 
 Words of different copies share no symbol, so they share neither votes nor prefixes. The coin of each user in each round
-is a separate draw. Rounds continue as long as any copy is alive. Therefore, the result of a copy depends only on that
-copy.
+is a separate draw. Rounds continue as long as any copy has prefixes. Therefore, the result of a copy depends only on
+that copy.
 """
 
 from collections.abc import Iterator, Sequence
@@ -48,7 +48,7 @@ def near(plan: HittersPlan) -> Case:
 
 
 def crowd(plan: HittersPlan, holders: int, copies: int) -> LocalCorpus:
-    """Return copies of users. All users of a copy have one word of the largest possible length.
+    """Return copies of users. All users of a copy have the same word, which has the largest possible length.
 
     Args:
         plan: The plan, which determines the length of the word.

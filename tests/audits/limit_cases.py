@@ -1,4 +1,4 @@
-"""The worst case of the choice of a limit, in which one more user in a class has the largest effect.
+"""The case of the choice of a limit in which one more user in a class has the largest effect.
 
 Each trial counts the users of a collection again, with a fresh secret. The event is that the noisy count of the user's
 class reaches a number.
@@ -42,7 +42,7 @@ def counted(menu: Menu, budget: Budget, engine: EngineOf = in_memory) -> Case:
 
     if not isinstance(menu, Menu):
         raise InternalError("the default set union chooses no limit")
-    # Counts are rounded to whole users, halves up.
+    # Counts are rounded to whole users, and halves are rounded up.
     joined, without = (float(ndtr((users - USERS - 0.5) / menu.sigma)) for users in (USERS + 1, USERS))
     event = Reached(menu, USERS + 1)
     larger, smaller = (partial(event.run, engine(copied_items([(0,)], 1, users))) for users in (USERS + 1, USERS))
@@ -54,7 +54,7 @@ class Reached:
     """The event that the noisy count of the first class reaches a number.
 
     Attributes:
-        menu: The menu, which counts users to choose a limit.
+        menu: The menu, which chooses a limit by counting users.
         number: The count to reach, in users.
     """
 
@@ -62,7 +62,7 @@ class Reached:
     number: int
 
     def run(self, corpus: Any) -> tuple[int, Any]:
-        """Count several times, each with a fresh secret, and return the number of events and the counts."""
+        """Count the users several times, each with a fresh secret, and return the number of events and the counts."""
         counts, proof = [], AdaptiveProof((), self.menu.stated(), None, None, planned_slack(None))
         text = Certificate(Claim(BUDGET.epsilon, BUDGET.delta), proof).to_json()
         for _ in range(COPIES):

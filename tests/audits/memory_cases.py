@@ -1,7 +1,7 @@
 """The worst cases of set union and n-grams within a memory limit, in which the order of users matters.
 
-The cases and the exact probabilities are the same as in memory. However, different code orders users, weighs them and
-numbers pairs (docs/design/0009-spilling.md).
+The cases and the exact probabilities are the same as for the engine in memory. However, different code orders users,
+weighs them and numbers pairs (docs/design/0009-spilling.md).
 """
 
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ COPIES = 8_000
 
 
 def memory_cases() -> Iterator[Case]:
-    """Yield the cases. Their names end with "within a limit"."""
+    """Yield the cases. The names of their mechanisms end with "within a limit"."""
     for case in (*engine_cases(within_limit, COPIES), *walk_cases(engine=within_limit)):
         yield replace(case, mechanism=f"{case.mechanism}, within a limit")
 

@@ -1,18 +1,18 @@
 """The worst cases of n-grams as published (DPNE), with a canary who wrote one phrase of two words.
 
-Each word has so many users that all words are released, and length 2 receives so much of the budget that it shows
-nearly the whole epsilon. Each pair of words is a copy.
+Each word has enough users for all words to be released, and length 2 receives enough of the budget to show nearly the
+whole epsilon. Each pair of words is a copy.
 
 Pairs are independent trials for the following reason. If all words are released and the number of candidates is fixed,
-the noise and the threshold of length 2 are fixed numbers, and the weight of a pair depends only on the users of the
-pair. The noise of each pair is a separate draw, or a draw of the simulation if the pair has no weight. The event also
-requires these public numbers, so a release in which they differ from the foreseen numbers counts as no hit. This
-happens with a probability below 1e-6 per release, because the weights and forecasts of words are far from all values
-that would change these numbers.
+the noise and the threshold of length 2 are fixed numbers, and the weight of a pair depends only on its users. The noise
+of each pair is a separate draw, or a draw of the simulation if the pair has no weight. The event also requires these
+public numbers to have their expected values, so a release with other values counts as a miss. The probability of such a
+release is below 1e-6, because the weights and forecasts of words are far from all values that would change these
+numbers.
 
 - *near*: a pair has the number of users at which one more user has the largest effect.
-- *empty*: no other user has the pair. With the canary, the noise on its weight releases the pair. Without the canary,
-  the simulation releases it.
+- *empty*: no other user has the pair. With the canary, the pair is released by the noise on its weight. Without the
+  canary, the pair is released by the simulation.
 """
 
 from collections.abc import Iterator
@@ -48,8 +48,8 @@ class Crowd:
     """The users of words, and the pairs that are copies.
 
     Attributes:
-        holders: int64 (words), the number of users with only that word as a document.
-        common: The number of common words. They are the first words, and each pair of them is a copy.
+        holders: int64 (words), the number of users with only this word in their document.
+        common: The number of common words. The common words are the first words, and each pair of them is a copy.
     """
 
     holders: Int64s
@@ -89,7 +89,7 @@ def _two_lengths(**fields: Any) -> DPNE:
 
 
 def _enough(plan: NGramsPlan) -> int:
-    """Return a number of users that makes the release of a word certain."""
+    """Return a number of users that makes the release of a word practically certain."""
     return ceil(plan.lengths[0].lowest_threshold + SURE * plan.lengths[0].sigma)
 
 
@@ -112,12 +112,12 @@ def _case(plan: NGramsPlan, crowd: Crowd, mechanism: str, name: str, others: int
 
 
 def _foreseen(plan: NGramsPlan, crowd: Crowd) -> LengthRun:
-    """Return the numbers that length 2 uses, taken from a release of words without pairs."""
+    """Return the values that length 2 uses, taken from a release in which no user has a pair."""
     return plan.release(crowd.corpus(0), seed=0).plan.ran[1]  # type: ignore[attr-defined, no-any-return]
 
 
 def _chances(ran: LengthRun, others: int) -> tuple[float, float]:
-    """Return the probabilities that a pair of `others` other users is released, with and without the canary."""
+    """Return the probabilities, with and without the canary, that a pair that `others` other users have is released."""
     from scipy.special import ndtr
 
     with_canary, without = ndtr((others + np.array([1.0, 0.0]) - ran.threshold) / ran.sigma)
@@ -125,7 +125,7 @@ def _chances(ran: LengthRun, others: int) -> tuple[float, float]:
 
 
 def _settled(ran: LengthRun) -> tuple[Any, ...]:
-    """Return the numbers that are fixed before the vote."""
+    """Return the values that are fixed before the vote."""
     return ran.sigma, ran.measurement_sigma, ran.candidates, ran.threshold
 
 

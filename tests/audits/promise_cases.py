@@ -1,10 +1,10 @@
 """The worst cases of set union with `min_users`, which promises that items with few users are rarely released.
 
 - *few*: an item has one user fewer than `min_users`, and these users have no other items. The claim is that the item is
-  released with probability at most BETA for any set of such users. This is the guarantee of delta = BETA for a
-  comparison with a collection without the item.
-- *near*: an item has the number of users at which one more user has the largest effect. The claim is the budget, as
-  without the promise.
+  released with probability at most BETA for any set of such users. In a comparison with a collection without the item,
+  this is a guarantee with delta = BETA.
+- *near*: an item has the number of users at which one more user has the largest effect. The claim is the budget, as for
+  a plan without the promise.
 
 Copies are independent for the same reasons as without the promise.
 """
@@ -31,7 +31,7 @@ BETA: Final = 0.02
 
 
 def promising_plans(budget: Budget = BUDGET, beta: float = BETA) -> tuple[UnionPlan, ...]:
-    """Return plans of every kind. Their promises fail often enough to be counted."""
+    """Return plans of every kind, with promises that fail often enough for the failures to be counted."""
     promise = MinUsersBound(USERS, beta)
     optimal = OptimalSelection(USERS)
     classic = (
@@ -44,7 +44,7 @@ def promise_cases(budget: Budget = BUDGET) -> Iterator[Case]:
     """Yield the cases of each plan.
 
     Args:
-        budget: The claimed guarantee, in addition to the promise.
+        budget: The guarantee that is claimed in addition to the promise.
     """
     for plan in promising_plans(budget):
         yield few(plan)
@@ -56,7 +56,7 @@ def few(plan: UnionPlan, users: int | None = None) -> Case:
 
     Args:
         plan: The plan to run.
-        users: The number of users, which is too small for the promise. The default is one fewer than the plan promises.
+        users: The number of users of the item. The default is one fewer than the number that the plan promises.
 
     Raises:
         InternalError: If the plan has no promise.

@@ -1,12 +1,12 @@
-"""The worst cases of the grams of the paper (CAC12), in which the canary has a sequence of equal symbols.
+"""The worst cases of the grams of the paper (CAC12), in which all symbols of the canary's sequence are equal.
 
 `contexts_cases.py` has the cases of contexts, the method of Voxpop.
 
 *One level*: only single symbols are counted. The noise of each symbol is a separate draw, so each symbol is a copy.
 
 *Two levels*: the alphabet has one symbol, and one release is one trial. The canary moves three counts, each in
-proportion to the budget spent on its level. The event requires all three counts to be high. It shows nearly the whole
-epsilon.
+proportion to the budget spent on its level. The event requires all three counts to be high. This event shows nearly the
+whole epsilon.
 """
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 def one_level(budget: Budget) -> Case:
     """Return the case of single symbols.
 
-    The event is a count that reaches the number of all symbols with the canary.
+    The event is that a noisy count reaches the true count with the canary.
     """
     words = numbered_words(SYMBOLS).to_pylist()
     plan = VariableLengthNGrams(LENGTH, 1, words).plan(budget)
@@ -80,7 +80,7 @@ def two_levels(budget: Budget) -> Case:
     plan = VariableLengthNGrams(LENGTH, 2, ["000000000"]).plan(budget)
     mean = np.array([BACKGROUND * 2, BACKGROUND, BACKGROUND])
     moved = np.array([LENGTH, LENGTH - 1, 1])
-    # Two levels remain at the root and one at its only child, so each of them spends half of epsilon.
+    # Two levels remain at the root and one level remains at its only child, so each node spends half of epsilon.
     chances = np.array([[users_bound(shift, plan.scale) for shift in moved - more] for more in (moved, 0 * moved)])
     exact = chances.prod(axis=1)
     joined, without = (partial(_all_high, plan, _pairs(canary), mean + moved) for canary in (True, False))
@@ -89,7 +89,7 @@ def two_levels(budget: Budget) -> Case:
 
 
 def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any]:
-    """Return whether the counts of "0", "00" and "0" at an end reach `least`, and a digest of this event."""
+    """Return whether the counts of "0", of "00" and of "0" before an end reach `least`, and a digest of this event."""
     tree = plan.release(corpus).tree
     counts = tree.counts[tree.counts >= 0]
     high = bool(counts.size == least.size and (counts >= least).all())

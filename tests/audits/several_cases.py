@@ -2,7 +2,8 @@
 
 Each copy has an item in every data set. The event is that at least a given number of these items is released.
 
-- *near*: the items have the number of users at which one more user, in all data sets, has the largest effect.
+- *near*: the items have the number of users at which one more user of the items in all data sets has the largest
+  effect.
 - *alone*: only the canary has the items.
 
 Copies are independent in each data set, and data sets share no draws.
@@ -43,7 +44,7 @@ def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> 
 
 
 def near_several(plan: UnionPlan) -> Case:
-    """Return the case of users who all have the same item in every data set."""
+    """Return the case in which all users have the same item in every data set."""
     chances = [item_probability(plan.last, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
     for others, (without, joined) in enumerate(pairwise(chances)):
@@ -62,7 +63,7 @@ def alone_several(plan: UnionPlan) -> Case:
 
 
 def _so_many(plan: UnionPlan, most: int, chance: float) -> float:
-    """Return the probability that at least `most` data sets release an item, given the probability of each data set."""
+    """Return the probability that at least `most` data sets release an item, given the probability of each one."""
     from scipy.stats import binom
 
     return float(binom.sf(most - 1, len(plan.data_sets), chance))

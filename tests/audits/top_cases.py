@@ -1,9 +1,9 @@
-"""The worst cases of rankings, in which the canary has some grams of a short public list.
+"""The worst cases of rankings. In each case, the canary has some grams of a short public list.
 
 A copy is such a list. All grams of all copies are ranked together, with the noise for releasing the first k grams of
 one copy. The noise of each gram is a separate draw, so the order within a copy depends only on that copy. Its first k
 grams are the grams that a ranking of only this copy would release. The event is that at least a given number of these
-grams belongs to the canary. No other user has a gram, because one more user has the largest effect if all counts are
+grams belongs to the canary. No other user has any grams, because one more user has the largest effect if all counts are
 equal.
 
 - *near*: the canary has its grams once.
@@ -38,7 +38,7 @@ WIDTHS: Final = (2, 3, 4, 6, 9, 13, 18, 24, 32)
 
 
 def top_cases(places: tuple[int, ...] = PLACES, budget: Budget = BUDGET) -> Iterator[Case]:
-    """Yield the cases for each number of places.
+    """Yield the cases of each number of places.
 
     Args:
         places: The numbers of grams in a ranking.
@@ -57,8 +57,8 @@ class Lists:
     Attributes:
         k: The number of grams in the ranking of one list.
         width: The number of grams per list.
-        held: The number of grams of the canary, which are the first grams of the list.
-        most: The smallest number of these grams in the ranking with which the event occurs.
+        held: The number of grams that the canary has. These are the first grams of the list.
+        most: The minimum number of these grams that the ranking must contain for the event to occur.
         times: The number of times that the canary has each of its grams.
     """
 
@@ -69,11 +69,11 @@ class Lists:
     times: int = 1
 
     def plan(self, budget: Budget) -> TopPlan:
-        """Return the plan of ranking one list."""
+        """Return the plan for ranking one list."""
         return TopMechanism(self.k).plan(budget, public_list(self.width))
 
     def chances(self, rate: float) -> tuple[float, float]:
-        """Return the probabilities of the event with the canary and without, under noise of this rate."""
+        """Return the probabilities of the event with and without the canary, for noise with this rate."""
         with_canary, without = (named_of_held(self.k, self.width, self.held, each) for each in (rate, 0.0))
         return float(with_canary[self.most :].sum()), float(without[self.most :].sum())
 
@@ -101,7 +101,7 @@ class Lists:
 
 
 def telling(k: int, budget: Budget = BUDGET) -> Lists:
-    """Return the lists that show the largest epsilon after many trials."""
+    """Return the lists for which many trials show the largest epsilon."""
     shown = []
     for width in (each for each in WIDTHS if each > k):
         rate = Lists(k, width, 1, 1).plan(budget).proof.rate
@@ -121,12 +121,12 @@ def named_of_held(k: int, width: int, held: int, log_weight: float) -> Floats:
 
     Args:
         k: The number of picks.
-        width: The number of grams to pick from.
+        width: The number of grams in the list.
         held: The number of grams of the canary.
         log_weight: The log-weight of each gram of the canary. The log-weight of all other grams is 0.
 
     Returns:
-        float64 (k + 1).
+        float64 (k + 1), the probability of each number from 0 to k.
 
     Example:
         >>> named_of_held(1, 4, 1, 0.0).tolist()

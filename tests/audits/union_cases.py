@@ -2,7 +2,7 @@
 
 - *near*: an item has the number of users at which one more user has the largest effect. Each user, including the
   canary, has weight one.
-- *alone*: the canary has `limit` items without other users. The event is that one of them is released.
+- *alone*: the canary has `limit` items that no other user has. The event is that at least one of them is released.
 - *over*: the same, but the canary has eight times as many items as its contribution bound.
 
 Copies are independent, because the share that a user gives an item depends on the weights of the user's items, and
@@ -77,9 +77,9 @@ def classic_of(plan: UnionPlan) -> UnionPlan:
 
 
 def near(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of users who all have the same items.
+    """Return the case in which all users have the same items.
 
-    They have `limit` items if shares do not depend on the number of items, and one item otherwise.
+    Each user has `limit` items if shares do not depend on the number of items, and one item otherwise.
     """
     rule, setting = plan.last.shares.weighting_rule, plan.last.shares.setting
     items = setting.limit if rule.share(1, setting) == rule.share(setting.limit, setting) else 1
@@ -90,7 +90,7 @@ def near(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIE
 
 
 def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float, float], int, int]]:
-    """Yield the epsilon that many trials show, the probabilities, and the numbers of other users and of items."""
+    """Yield the epsilon that many trials show, the probabilities, and the numbers of other users and released items."""
     from scipy.stats import binom
 
     chances = [released_by(plan, others, items) for others in range(MOST_HOLDERS)]
@@ -102,7 +102,7 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
 
 
 def alone(plan: UnionPlan, held: int, name: str, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case of a canary who is the only user of its items."""
+    """Return the case in which the canary is the only user of its items."""
     counted = min(held, plan.last.shares.setting.limit)
     chance = -expm1(counted * log1p(-released_by(plan, 1, counted)))
     event = Event(plan, width=held, most=1, engine=engine, most_copies=most_copies)
@@ -111,10 +111,10 @@ def alone(plan: UnionPlan, held: int, name: str, engine: EngineOf = in_memory, m
 
 
 def released_by(plan: UnionPlan, holders: int, items: int) -> float:
-    """Return the probability that an item of `holders` users is released, by textbook formulas.
+    """Return the probability, by textbook formulas, that an item that `holders` users have is released.
 
-    All these users have the same `items` items. Each user gives an item the share of the weighting, until the weight
-    of the item reaches the cutoff.
+    All these users have the same `items` items. Each user gives an item the share that the weighting determines, until
+    the weight of the item reaches the cutoff.
     """
     from scipy.special import ndtr
 
@@ -141,7 +141,7 @@ class Event:
     Attributes:
         plan: The plan to run.
         width: The number of items per copy.
-        most: The smallest number of released items.
+        most: The minimum number of items that must be released for the event to occur.
         engine: The engine that reads and weighs collections.
         most_copies: The largest number of copies in one release.
     """

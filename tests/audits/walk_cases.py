@@ -3,22 +3,23 @@
 The results of a release depend on thresholds that all candidates share. Therefore these cases read the noisy weight of
 a pair in each pass, which the proof treats as public. The weights are graded with the same draws, but with cutpoints
 that are much closer together than the cutpoints of the release. Each pair of words is a copy. The event is that a sum
-over the passes is high. Each term is the noisy weight of the pair minus the weight of its other users, divided by the
-noise scale and multiplied by the mu that is charged to the canary.
+over the passes is high. Each term of the sum is the noisy weight of the pair minus the weight from its other users,
+divided by the noise scale and multiplied by the mu that is charged to the canary.
 
-Copies are independent trials with known probabilities for the following reason (docs/privacy/individual.md, "All
-passes"). In each pass, given the past, the noise of pairs is independent, and the weight of a pair depends only on the
-users of that pair, who have no other text. The past determines which passes include a pair. The mu^2 of these
-passes adds up to at most a constant m on every path, and a last Gaussian release of the missing part makes the total
-exactly m. Therefore the sum is normal with variance m. For all thresholds, its mean is m if the canary is present, and
-0 otherwise. Grading changes these probabilities by less than 1e-4.
+Copies are independent trials with known probabilities (docs/privacy/individual.md, "All passes"). In each pass, given
+the results of earlier passes, the noise of pairs is independent, and the weight of a pair depends only on the users of
+that pair, who have no other text. The results of earlier passes determine which passes include a pair. The mu^2 of
+these passes adds up to at most a constant m on every path, and a last Gaussian release with the missing part of m makes
+the total exactly m. Therefore the sum is normal with variance m. Whatever the thresholds are, its mean is m if the
+canary is present, and 0 otherwise. Grading changes these probabilities by less than 1e-4.
 
-- *second chance*: likely pairs in the vote, and in the second-chance pass if they were deferred. m is the whole budget
-  of a user after length 1.
-- *screening*: pairs that the forecast prunes, in the screening vote, and in the vote if they passed screening. m is the
-  charge of both votes. Too little noise in these passes would hardly be visible beyond the rest of the budget.
+- *second chance*: the case reads likely pairs in the vote, and in the second-chance pass if they were deferred. The
+  constant m is the whole budget of a user after length 1.
+- *screening*: the case reads pairs that the forecast prunes, in the screening vote, and in the vote if they passed
+  screening. The constant m is the charge of both votes. If the sum also contained the rest of the budget, too little
+  noise in these passes would be hard to detect.
 
-If a word, the screening vote or the second-chance pass is missing, the release counts as no hit. The probability that a
+If a word, the screening vote or the second-chance pass is missing, the release counts as a miss. The probability that a
 word is missing is below 1e-6 per release.
 """
 
@@ -70,7 +71,7 @@ TELLING = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Copies, which are all pairs of some words.
+    """The copies, which are all pairs of the words in a range of numbers.
 
     Attributes:
         first: The first of these words.
@@ -90,7 +91,7 @@ class Pairs:
         return self.first + np.stack(np.divmod(np.arange(self.words**2), self.words), axis=1)
 
     def copies(self, names: Int64s) -> tuple[Int64s, Bools]:
-        """Return the copy of each pair by its name, and whether the pair is a copy. Words are their own ranks."""
+        """Return the copy number of each pair, and whether the pair is a copy. The rank of a word is its number."""
         left, right = (names >> 32) - self.first, (names & (2**32 - 1)) - self.first
         inside = (left >= 0) & (left < self.words) & (right >= 0) & (right < self.words)
         return left * self.words + right, inside
@@ -123,8 +124,9 @@ def walk_cases(budget: Budget = BUDGET, engine: EngineOf = in_memory) -> Iterato
 def square_of(plan: NGramsPlan, pairs: Pairs) -> float:
     """Return the largest mu^2 that the canary pays for the passes that the case reads.
 
-    A second-chance pass spends the whole remaining budget, so these are all passes. The screening vote and the vote on
-    length 2 have fixed charges.
+    For likely pairs, the result is the whole budget after length 1, because a second-chance pass spends all that
+    remains. For pruned pairs, the result is the sum of the fixed charges of the screening vote and the vote on length
+    2.
     """
     if pairs is LIKELY:
         return plan.later
@@ -134,14 +136,14 @@ def square_of(plan: NGramsPlan, pairs: Pairs) -> float:
 
 
 def chance(square: float, least: float, *, canary: bool) -> float:
-    """Return the probability that a sum is at least `least`."""
+    """Return the probability that the sum over the passes is at least `least`."""
     from scipy.special import ndtr
 
     return float(ndtr((square * canary - least) / sqrt(square)))
 
 
 def event_of(square: float, delta: float) -> float:
-    """Return the smallest sum for which the event is most informative."""
+    """Return the smallest sum of the event that shows the largest epsilon."""
     shown = []
     for least in np.linspace(0.0, 4.0, 41) * square:
         one, other = (round(TELLING * chance(square, least, canary=canary)) for canary in (True, False))
@@ -150,7 +152,7 @@ def event_of(square: float, delta: float) -> float:
 
 
 def collection(plan: NGramsPlan, pairs: Pairs, canary: int) -> LocalCorpus:
-    """Return a corpus with the copies of both kinds, the canaries of one kind, and users of single words.
+    """Return a corpus with the pairs of both kinds, the canaries of one kind, and users of single words.
 
     Args:
         plan: The plan to run.
@@ -195,9 +197,10 @@ class Shown:
         return costs
 
     def add(self, one: Pass, copies: Int64s, inside: Bools, others: int, later: float) -> None:
-        """Add a vote for the ids that are copies. `one` contains the weights and draws of the vote."""
+        """Add a pass to the sums of the pairs that are copies. `one` contains the weights and draws of the pass."""
         mine = copies[inside]
-        # For the charge c of the canary, mu^2 is c / 2^40 M, and this charge determines how the canary moves the pair.
+        # For a charge c of the canary, mu^2 is (c / 2^40) M, and this charge determines how far the canary moves the
+        # pair.
         square = self.paid(one, mine) / WHOLE * later
         moved = np.sqrt(square) * one.charge.sigma
         weights, ids = one.weights._weights[inside], one.weights._ids[inside]
@@ -220,7 +223,7 @@ def graded(one: Pass, weights: Int64s, ids: Int64s, around: float) -> Floats:
 
 
 def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
-    """Return the results of the passes of one release for each copy, or None if a part of the path was missing."""
+    """Return the results of the passes of one release for each copy, or None if a word or a pass is missing."""
     watched = Watched(corpus)
     ran = plan.release(watched).plan
     if not isinstance(ran, NGramsPlan):
@@ -231,11 +234,11 @@ def shown_by(plan: NGramsPlan, corpus: Any, pairs: Pairs) -> Shown | None:
     if shown["measurement 1"].weights._ids.size < OFTEN + SELDOM + FURTHER:
         return None
     found = Shown(np.full(copies, WHOLE), np.zeros(copies), np.zeros(copies))
-    # All users have words. Because copies share the noise of words, users pay for this pass and the case does not read
-    # it.
+    # All users have words, so all users pay for this pass. The case does not read it, because copies share the noise of
+    # words.
     found.paid(shown["measurement 1"], np.arange(copies))
-    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names. The number -1 is
-    # not a pair.
+    # The list of the second-chance pass begins with the deferred pairs of length 2, in order of names. The number -1
+    # stands for a longer gram.
     listed = np.append(watched.deferred[0], np.full(sum(each.size for each in watched.deferred[1:]), -1))
     for name in pairs.looked_at:
         ids = shown[name].weights._ids

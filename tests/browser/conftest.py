@@ -1,4 +1,7 @@
-"""A headless Chromium, and reports to open in it. The tests are skipped without Playwright or Chromium."""
+"""Fixtures for a headless Chromium and for reports to open in it.
+
+The tests are skipped without Playwright or Chromium.
+"""
 
 import os
 import shutil
@@ -44,7 +47,7 @@ PHRASES = {
 
 
 def closed(grams: Any) -> set[tuple[str, ...]]:
-    """Return grams with all their parts."""
+    """Return these grams with all their parts."""
     return {gram[i:j] for gram in grams for i in range(len(gram)) for j in range(i + 1, len(gram) + 1)}
 
 
@@ -56,7 +59,7 @@ def release_of(grams: Any, plan: Any, guarantee: Any = None, token_source: str =
 
 
 def phrases_plan() -> Any:
-    """Return a plan of phrases with the numbers of a run."""
+    """Return a plan of phrases that contains the values of an executed run."""
     plan = vp.NGrams(max_length=5).plan(vp.Budget(4, 1e-7))
     later = [LengthRun(length, 2.0 * length, 20.0 * length, 1000, 9.0 * length) for length in range(2, 6)]
     first = plan.lengths[0]
@@ -78,7 +81,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return saved reports by name."""
+    """Return the paths of saved reports by name."""
     home = tmp_path_factory.mktemp("reports")
     union = vp.Items(max_items_per_user=10).plan(vp.Budget(4, 1e-7))
     nasty = [
@@ -142,7 +145,7 @@ class Opened:
         return found
 
     def numbers(self, box: str = "#list") -> list[int]:
-        """Return the numbers of the visible phrases."""
+        """Return the values shown with the visible phrases."""
         script = "all => all.sort((a, b) => a.dataset.place - b.dataset.place).map(e => e.lastChild.textContent)"
         return [int(each.replace(",", "")) for each in self.page.eval_on_selector_all(f"{box} .item", script)]
 

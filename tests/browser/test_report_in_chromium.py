@@ -1,4 +1,4 @@
-"""Tests of search, order, downloads, keyboard, themes and completions of the report in a real browser.
+"""Tests of the report in a real browser, including search, order, downloads, keyboard, themes and completions.
 
 The fixture `opened` fails a test if its page logged a message or requested anything except its own file.
 """
@@ -44,7 +44,7 @@ def test_all_released_phrases_are_listed(opened, reports):
     ],
 )
 def test_the_page_can_be_searched(opened, reports, button, typed, fits):
-    """The search finds the typed text by the selected kind of match, and shows the number of hits."""
+    """The search matches the typed text in the selected way, and shows the number of hits."""
     report = opened("phrases")
     expected = [" ".join(gram) for gram in vp.load(reports["phrases"].parent) if fits(" ".join(gram))]
     report.page.click(f"text={button}")
@@ -114,7 +114,7 @@ def test_the_displayed_phrases_can_be_downloaded(opened, reports, tmp_path):
 
 
 def test_markup_and_control_characters_are_shown_as_text(opened):
-    """Markup is shown as text, and control characters for text direction are shown as escapes."""
+    """Markup is shown as text, and control characters that change the text direction are shown as escapes."""
     report = opened("items")
     assert "<img src=x onerror=alert(1)>" in report.rows()
     assert "evilU+202Etxt" in report.rows()
@@ -124,7 +124,7 @@ def test_markup_and_control_characters_are_shown_as_text(opened):
 def test_the_page_works_with_the_keyboard(opened):
     """The slash key starts a search, arrows move the selection, Enter copies and Escape clears.
 
-    The first press of Tab selects the link that skips to the report.
+    The first press of Tab focuses the link that skips to the report.
     """
     report = opened("phrases", permissions=["clipboard-read", "clipboard-write"])
     page = report.page
@@ -217,7 +217,7 @@ TYPED = """() => {
 
 
 def test_apostrophes_typed_on_phones_match(opened):
-    """A prompt is tokenized like the texts, and a search finds a word with either apostrophe."""
+    """A prompt is tokenized like the texts, and a search finds a word typed with either kind of apostrophe."""
     assert opened("phrases").page.evaluate(TYPED % scripts(("cutting", "rows"))) == [["so", "i", "don't"], True, 1]
 
 
@@ -258,7 +258,7 @@ ORPHANS = """() => [".cards", ".columns"].filter(name => {
 def test_no_page_scrolls_horizontally(opened, name):
     """At any width, no kind of report scrolls horizontally, and all rows of cards have the same number of cards.
 
-    Every button and field has a name.
+    Every button and field has an accessible name.
     """
     page = opened(name).page
     for width in (1600, 1280, 1024, 900, 820, 768, 600, 480, 390, 360, 320):
@@ -373,7 +373,7 @@ def test_the_page_can_be_printed(opened, tmp_path):
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext: apt-get install poppler-utils")
 @pytest.mark.parametrize("name", ["phrases", "items", "empty", "many", "sequences"])
 def test_no_printed_page_is_nearly_empty(opened, tmp_path, name):
-    """Text or charts fill more than half of every page except the last page, and phrases are printed."""
+    """Text or charts fill more than half of every page except the last, and phrases are printed."""
     page = opened(name).page
     page.wait_for_timeout(1000)
     page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
@@ -416,7 +416,7 @@ def test_a_page_of_charts_contains_nothing_else(opened, reports, tmp_path):
 
 @pytest.mark.parametrize("name", ["items", "empty", "phrases", "sequences"])
 def test_charts_fill_their_frame_in_a_notebook(chromium, reports, tmp_path, name):
-    """Charts fill at least nine tenths of the frame, and so does a table if the result has no charts."""
+    """The charts fill at least nine tenths of the frame. If the result has no charts, a table does."""
     charts = vp.load(reports[name].parent).charts()
     charts.save(tmp_path / "charts.html")
     page = chromium.new_page(viewport={"width": 900, "height": 100})
@@ -428,7 +428,7 @@ def test_charts_fill_their_frame_in_a_notebook(chromium, reports, tmp_path, name
 
 
 def test_a_seeded_release_is_marked_as_not_private(opened):
-    """The alert is at the top of the page, and the title of the window begins with NOT PRIVATE."""
+    """The alert is at the top of the page, and the window title begins with NOT PRIVATE."""
     page = opened("seeded").page
     assert page.title().startswith("NOT PRIVATE")
     assert page.get_by_role("alert").bounding_box()["y"] < 100
@@ -445,7 +445,7 @@ def test_sequences_show_noisy_counts(opened):
 
 
 def test_paths_of_sessions_are_drawn(opened):
-    """Charts of beginnings, lengths and paths have an interval for each bar.
+    """The charts of beginnings, lengths and paths show an interval for each bar.
 
     The shares in each row of the table add up to about 100 percent.
     """
@@ -465,7 +465,7 @@ def test_paths_of_sessions_are_drawn(opened):
 
 
 def test_the_browser_enforces_the_content_security_policy(opened):
-    """A script that was added to the page file cannot send data, and no script can be added to the open page."""
+    """A script that was added to the file of the page cannot send data, and no script can be added to the open page."""
     report = opened("phrases")
     sent = report.page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', () => 'refused')")
     assert sent == "refused"

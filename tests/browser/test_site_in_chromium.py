@@ -1,6 +1,6 @@
 """Tests of the built documentation in a real browser. No content is cut off at any width.
 
-Run `make docs` before these tests. The variable VOXPOP_SITE can name another folder.
+Run `make docs` before these tests. The environment variable VOXPOP_SITE can name the folder of another site.
 """
 
 import os

@@ -1,6 +1,7 @@
 """Tests of GW.
 
-They compare the kernel with plain loops, search for a violation of the sensitivity, and check noise and threshold.
+These tests compare the kernel with plain loops, search for violations of the sensitivity, and check the noise and the
+threshold.
 """
 
 from itertools import pairwise
@@ -34,7 +35,7 @@ def poured(users: list[list[int]], cutoff: float) -> np.ndarray:
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
 def test_the_kernel_equals_plain_loops(users, cutoff):
-    """Items are filled in sequence, and each is full before the next receives weight."""
+    """Each user fills items one after another, and an item is full before the next item receives weight."""
     weights = naive.pour_in_order(users, cutoff)
     for item, weight in enumerate(poured(users, cutoff) / UNIT):
         assert weight == pytest.approx(weights.get(item, 0.0), abs=1e-9)
@@ -42,7 +43,7 @@ def test_the_kernel_equals_plain_loops(users, cutoff):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0), data=st.data())
 def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
-    """The change is measured in l1 and in whole units. The user decreases the weight of no item."""
+    """The change is measured in l1 and in whole units. An extra user decreases the weight of no item."""
     extra = data.draw(st.integers(0, len(users) - 1))
     change = poured(users, cutoff) - poured([user for i, user in enumerate(users) if i != extra], cutoff)
     assert (change >= 0).all()
@@ -51,7 +52,7 @@ def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0))
 def test_at_most_one_novel_item_has_weight(users, cutoff):
-    """The first item without other users receives all the remaining weight of its user."""
+    """The first item that no other user has receives all the remaining weight of its user."""
     fresh = [[7, *(item for item in user if item < 5), 6] for user in users[-1:]]
     others = [[item for item in user if item < 5] for user in users[:-1]]
     histogram = poured([*others, *fresh], cutoff)
@@ -60,7 +61,7 @@ def test_at_most_one_novel_item_has_weight(users, cutoff):
 
 
 class Greedy(WeightingRule):
-    """The kernel, with the interface of the search. `order` is the order in which one user fills items."""
+    """The kernel with the interface that the search requires. `order` is the order in which one user fills items."""
 
     __slots__ = ("order",)
     sequential = True
@@ -90,13 +91,13 @@ class Greedy(WeightingRule):
             return mine
         if self.order == "own":  # The order is a function of the user's set, and differs between sets.
             return mine[np.argsort((mine + 1) * (40503 + 257 * int((mine % 9).sum())) % 65537)]
-        return mine[np.argsort(-histogram[mine], kind="stable")]  # This order, fullest first, depends on other users.
+        return mine[np.argsort(-histogram[mine], kind="stable")]  # The order by weight depends on other users.
 
 
 @pytest.mark.jit
 @pytest.mark.parametrize("order", ["public", "own"])
 def test_the_distance_of_all_neighbours_is_at_most_one(order, record_property):
-    """The search tries thousands of pairs on the kernel, from any weights, with an order per user or a public order."""
+    """The search runs the kernel on thousands of pairs, with any initial weights, in individual or public orders."""
     found = search_broadly(Greedy(order), norm=1, pairs=6_000, limit=6, seed=3)
     assert not found.violated
     assert found.distance > 0.999
@@ -126,7 +127,10 @@ def exceeded(weights: np.ndarray, numbers: GreedyNumbers) -> float:
 
 
 def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
-    """As published, noise releases one of 999 items without weight too often. With a limit of 1,000, it does not."""
+    """With the published threshold, noise releases one of 999 items without weight too often.
+
+    A limit of 1,000 prevents this.
+    """
     budget = Budget(3, exp(-10))
     lone = np.zeros(1000, np.int64)
     items, starts = np.arange(1000, dtype=np.int32), np.array([0, 1000])
@@ -139,13 +143,13 @@ def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
 
 
 def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
-    """Return users in order, and the place of an extra user.
+    """Return users in order, and the position of an extra user.
 
-    With this user, later users put weight on items without weight.
+    If this user is present, later users give weight to items that otherwise have none.
 
     A unit has `shares` shares, and the cutoff is five units and one share. Items a are one share below the cutoff, and
-    items b are about one unit below it. The extra user fills the items a. Each later user has an a, a b and a c. The b
-    takes all the remaining weight except the weight that was saved on the a.
+    items b are about one unit below the cutoff. The extra user fills the items a. Each later user has one item a, one
+    item b and one item c. Item b receives all the remaining weight except the weight that item a no longer needs.
     """
     users, near = [], 3 * shares
     for number in range(shares):
@@ -163,7 +167,7 @@ def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
 
 @pytest.mark.jit
 def test_items_of_other_users_have_weight_only_through_the_extra_user(record_property):
-    """In one user order, 100 items of other users have weight only through the extra user, and cost 5 times delta."""
+    """In one order of users, 100 items of others have weight only because of the extra user, and cost 5 times delta."""
     users, extra = saving_users()
     size, share = 1 + max(max(user) for user in users), -(-UNIT // 100)
     histograms = []

@@ -1,4 +1,4 @@
-"""Tests of the greedy hitting set, which is nearly plain greedy at a large epsilon and random at a tiny one."""
+"""Tests of the private greedy hitting set, which is nearly exact at a large epsilon and random at a tiny epsilon."""
 
 import numpy as np
 from benchmarks.baselines.held import PrivatePairs
@@ -13,7 +13,7 @@ USERS = [[0, 1]] * 500 + [[0, 2]] * 400 + [[3]] * 300 + [[4]] * 5
 
 
 def pairs() -> PrivatePairs:
-    """Return the users as pairs."""
+    """Return the pairs of users and items."""
     items, starts = as_arrays(USERS)
     return PrivatePairs(items, starts, np.ones_like(items), 5)
 

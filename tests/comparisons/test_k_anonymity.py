@@ -10,7 +10,7 @@ from support.look import read_engine
 def test_a_release_covers_the_common_items():
     """Each user counts once.
 
-    A release of the common items covers all users of these items, but not of the rare item.
+    A release of the two common items covers two thirds of all items, and all items of at least two users.
     """
     table = pl.DataFrame({"who": [*range(300), *range(300), 1, 1], "what": ["a"] * 300 + ["b"] * 300 + ["c", "c"]})
     corpus = read_engine(table, user="who", items="what")

@@ -1,4 +1,4 @@
-"""Tests of the reconstructed MAD and MAD2R, including plain loops and the largest change by one user."""
+"""Tests of the reconstructed MAD and MAD2R against plain loops, and of the largest change by one user."""
 
 import numpy as np
 import pytest
@@ -26,13 +26,13 @@ BUDGET = Budget(3, 4.54e-5)
 
 
 def pairs_of(users: list[list[int]], size: int) -> PrivatePairs:
-    """Return the users as pairs."""
+    """Return the pairs of users and items."""
     items, starts = as_arrays(users)
     return PrivatePairs(items, starts, np.ones_like(items), size)
 
 
 def weigh(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> np.ndarray:
-    """Run the real code, with biases by item."""
+    """Return the weights that the real code computes with a bias for each item."""
     held = pairs_of(users, bias.size)
     return adaptive_weights(held, biased_shares(held, bias, PUBLISHED.most_bias), tau, most)
 
@@ -74,7 +74,7 @@ def crowded(full: int, held: int, singles: int = 600) -> list[list[int]]:
 
 @pytest.mark.parametrize("most", [2, 8, 50])
 def test_mad_exceeds_a_sensitivity_of_one(most, record_property):
-    """Half of the user's items are full, and their weight moves to the other half.
+    """Half of the user's items are full, so their weight moves to the other half.
 
     The change is sqrt(1 + 1 / (4 d_max)).
     """
@@ -84,7 +84,7 @@ def test_mad_exceeds_a_sensitivity_of_one(most, record_property):
 
 
 def test_biased_rounds_exceed_the_bound_further(record_property):
-    """Of 50 items, 37 need 0.6 of a share and are full. With the published numbers, the distance is 1.018."""
+    """Of 50 items, 37 have a bias of 0.6 and are full. With the published numbers, the distance is 1.018."""
     bias = np.where(np.arange(50) < 37, 0.6, 1.0)
     distance = moved(crowded(37, 50), bias, 4.0, PUBLISHED.most)
     assert 1.0175 < distance <= BIASED_SENSITIVITY
@@ -92,7 +92,7 @@ def test_biased_rounds_exceed_the_bound_further(record_property):
 
 
 def test_random_search_finds_the_bound_and_no_violation(record_property):
-    """For a small d_max with a large excess, the search tries random crowds, and then small steps from the worst."""
+    """For a small d_max, which has a large excess, the search tries random users and then varies the worst case."""
     rng = np.random.default_rng(5)
     best, distance = None, 0.0
     for trial in range(3000):
@@ -111,7 +111,7 @@ def test_random_search_finds_the_bound_and_no_violation(record_property):
 
 
 def test_noise_grows_with_the_sensitivity_and_rounds_share_the_budget():
-    """For the true sensitivity, noise and thresholds are larger. A split epsilon makes the first round very noisy."""
+    """For the true sensitivity, noise and thresholds are larger. If epsilon is split, the first round is very noisy."""
     plain, scaled = (two_scales(BUDGET, 100, each, split_epsilon=False) for each in (1.0, BIASED_SENSITIVITY))
     assert scaled[1].scale == pytest.approx(plain[1].scale * BIASED_SENSITIVITY)
     assert scaled[1].threshold > plain[1].threshold

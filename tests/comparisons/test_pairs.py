@@ -1,4 +1,4 @@
-"""Tests of the generator of pairs, with its users, sizes and seeds."""
+"""Tests of the generator of pairs, including the users, set sizes and seeds."""
 
 import polars as pl
 import pytest
@@ -14,14 +14,14 @@ def pairs(tmp_path_factory) -> pl.DataFrame:
 
 
 def test_pairs_are_distinct_and_every_user_has_pairs(pairs):
-    """No pair occurs twice, and no user is without pairs."""
+    """No pair occurs twice, and every user has at least one pair."""
     assert pairs.is_duplicated().sum() == 0
     assert pairs["user"].n_unique() == 20_000
 
 
 @pytest.mark.parametrize(("share", "size"), QUANTILES[:5])
 def test_set_sizes_follow_the_table_of_the_paper(pairs, share, size):
-    """Shares are within 1.5 percentage points of Table 1 (over 4 standard deviations for each)."""
+    """The shares are within 1.5 percentage points of Table 1 (over 4 standard deviations of each share)."""
     sizes = pairs.group_by("user").len()["len"]
     assert (sizes <= size).mean() == pytest.approx(share, abs=0.015)
 

@@ -1,4 +1,4 @@
-"""Tests of the generator of texts, including its sizes, its distribution, and the phrases that can be found."""
+"""Tests of the generator of texts, including the sizes, the distribution, and the phrases that are found."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from support.look import load_engine
 
 @pytest.mark.jit
 def test_stock_phrases_are_found(tmp_path):
-    """From 4,000 users, the whole text of the most popular of 30 stock phrases is released."""
+    """With 4,000 users, the most popular of 30 stock phrases is released in full."""
     write_texts(tmp_path / "texts", users=4000, tokens=400_000, words=2000, phrases=30, seed=4)
     corpus = load_engine(tmp_path / "texts")
     rng = np.random.default_rng(4)

@@ -1,4 +1,4 @@
-"""Tests of selection by Rényi divergence at one order, with the exact privacy of worst cases and released items."""
+"""Tests of selection by Rényi divergence at one order, including the exact privacy of worst cases."""
 
 from itertools import product
 from math import exp
@@ -28,7 +28,10 @@ BUDGET = Budget(3, exp(-10))
 
 
 def worst_delta(chosen: Selection, epsilon: float, sizes: tuple[int, ...] = (1, 4, 16)) -> float:
-    """Return the largest exact delta of a user of n items. Some items are novel, and the rest have the same weight."""
+    """Return the largest exact delta of a user with n items.
+
+    Some items are novel, and the others have the same weight.
+    """
     found = []
     for held, weight in product(sizes, np.arange(0.25, 12, 0.25)):
         share = held**-0.5
@@ -54,14 +57,14 @@ def test_exact_delta_of_even_shares_is_within_the_budget(budget, record_property
 
 
 def test_a_selection_at_twice_the_divergence_is_detected():
-    """The exact search finds that a broken variant has a delta above the budget."""
+    """The exact search finds that the delta of a broken variant exceeds the budget."""
     tau = divergence_at(6.5, BUDGET.epsilon, BUDGET.delta)
     broken = selection(6.5, 2 * tau, BUDGET.delta, 0.25, 0.05)
     assert worst_delta(broken, BUDGET.epsilon) > 2 * BUDGET.delta
 
 
 def test_weights_for_two_release_probabilities_equal_independent_values():
-    """At (3, e^-10) and limit 100, the weights needed are 6.06 and 7.50, computed independently of the grid."""
+    """For (3, e^-10) and limit 100, the weights are 6.06 and 7.50. These values were computed without the grid."""
     chosen = one_round(BUDGET, 100)
     assert chosen.weight_of(0.5) == pytest.approx(6.06, abs=0.04)
     assert chosen.weight_of(0.9) == pytest.approx(7.50, abs=0.04)

@@ -1,4 +1,4 @@
-"""Tests of the resemblance figures, which accept sequences of one source and detect sequences of another."""
+"""Tests of the figures of resemblance, which are small only for sequences from the same source."""
 
 import numpy as np
 import pytest
@@ -29,9 +29,9 @@ def real():
 
 
 def test_sequences_of_one_source_are_accepted(real):
-    """All distances are as small as between two samples of one source, and the classifier is not better than chance.
+    """All distances are as small as those between two samples of one source, and the classifier only guesses.
 
-    Its accuracy is 0.5 with a deviation of 0.009.
+    The accuracy of the classifier is 0.5 with a standard deviation of 0.009.
     """
     found = figures(real, drawn(2, 0.5))
     assert max(value for what, value in found.items() if what != "classifier") < 0.05

@@ -27,7 +27,7 @@ MEASURED = {(3, 1): 6.436175, (3, 10): 20.327304, (3, 100): 68.247531}
 
 @given(users=bounded_users())
 def test_weights_equal_those_of_plain_loops(users):
-    """Shares are even in l2."""
+    """All items of a user have equal shares, with an l2 norm of 1."""
     items, starts = as_arrays(users)
     expected = naive.weigh_weighted(users, 2)
     weights = even_weights(PrivatePairs(items, starts, np.ones_like(items), 8))
@@ -36,7 +36,7 @@ def test_weights_equal_those_of_plain_loops(users):
 
 @given(users=bounded_users(), limit=st.integers(1, 6), seed=st.integers(0, 9))
 def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
-    """Each user keeps as many of the user's items as the limit allows, with their frequencies."""
+    """Each sample contains as many items of the user as the limit allows, with their frequencies."""
     items, starts = as_arrays(users)
     held = PrivatePairs(items, starts, items + 10, 8)
     drawn = held.drawn(limit, Secret.from_seed(seed), "test")
@@ -47,7 +47,7 @@ def test_samples_are_subsets_of_the_items_of_users(users, limit, seed):
 
 
 def test_every_item_is_drawn_equally_often():
-    """If 6,000 users draw 2 of 6 items, each item is drawn 2,000 times, within 8 standard deviations of 37.
+    """If 6,000 users each draw 2 of 6 items, every item is drawn 2,000 times, within 8 standard deviations (37 each).
 
     The probability of a false alarm is below 1e-14.
     """
@@ -65,7 +65,7 @@ def test_noise_has_the_quantiles_of_its_distribution():
 
 
 def test_one_round_has_the_noise_and_threshold_of_voxpop_with_published_accounting():
-    """An independent computation gives the same sigma and threshold."""
+    """An independent computation gives the same noise scale and threshold."""
     ours = vp.papers.SetUnion(50, "weighted").plan(BUDGET)
     (scale,) = scales_of(BUDGET, 50, (1.0,))
     assert (scale.scale, scale.threshold) == pytest.approx((ours.scale, ours.threshold), rel=1e-9)
@@ -80,7 +80,7 @@ def crowd() -> pl.DataFrame:
 def test_every_method_releases_the_common_items_and_has_the_exact_missing_mass():
     """Every method releases the items with 500 users but not the item with one user.
 
-    The missing mass counts pairs once.
+    The missing mass counts each pair of a user and an item once.
     """
     corpus = read_engine(crowd(), user="who", items="what")
     held = PrivatePairs.of(corpus)
@@ -107,7 +107,7 @@ def test_pipeline_dp_multiplies_its_noise_by_the_root_of_the_limit(case, thresho
 
 
 def test_thresholds_equal_those_of_the_installed_pipeline_dp():
-    """The installed selector has the threshold and the release probabilities of the comparison."""
+    """The installed selector has the same threshold and release probabilities as the comparison."""
     selection = pytest.importorskip(
         "pipeline_dp.optimal_selection", reason="pipeline-dp is not installed: pip install pipeline-dp"
     )

@@ -1,4 +1,4 @@
-"""Tests of the comparisons of sequences, which are checked against loops, and of the baselines in these comparisons."""
+"""Tests of the comparisons of sequences, which are checked against plain loops, and of their baselines."""
 
 from collections import Counter
 from fractions import Fraction
@@ -52,7 +52,7 @@ def test_counts_are_numbers_of_sequences_that_contain_the_run(sequences, queries
 @settings(max_examples=50)
 @given(SEQUENCES, st.integers(1, 12))
 def test_top_patterns_are_the_most_frequent_subsequences(sequences, k):
-    """Best-first search finds the same supports as a list of all subsequences."""
+    """The best-first search finds the same supports as an enumeration of all subsequences."""
     support = Counter()
     for each in sequences:
         support.update({pattern for size in range(1, len(each) + 1) for pattern in combinations(each, size)})
@@ -73,7 +73,10 @@ def test_errors_distances_and_hits_equal_hand_computed_values():
 
 
 def test_generated_queries_have_the_documented_lengths():
-    """Queries from sequences occur in the data, and uniform queries have every length. The seed determines both."""
+    """Queries drawn from sequences occur in the data, and uniform queries have every length.
+
+    The seed determines the queries.
+    """
     data = data_of([[0, 1, 2, 3, 0], [1], [2, 2, 2]])
     held = private_queries(data, 3, 200, seed=1)
     assert private_counts(data, held).min() >= 1
@@ -86,7 +89,7 @@ def test_generated_queries_have_the_documented_lengths():
 
 @given(SEQUENCES, st.integers(1, 3))
 def test_a_chain_without_noise_counts_every_step(sequences, gram):
-    """With a huge epsilon the chain contains each gram's count, including beginnings and ends."""
+    """With a huge epsilon, the chain contains the exact count of each gram, including beginnings and ends."""
     chain = release_chain(marked(sequences), 4, 7, gram, Fraction(10**6), Secret.from_seed(0))
     expected = Counter()
     for each in sequences:
@@ -110,7 +113,7 @@ def test_a_chain_samples_from_its_counts():
 
 
 def test_a_prefix_tree_without_noise_equals_the_data():
-    """With a huge epsilon, the tree contains each sequence as often as it occurs.
+    """With a huge epsilon, the tree contains the exact count of each sequence.
 
     Longer sequences are truncated to the height of the tree.
     """
@@ -128,7 +131,7 @@ def test_a_prefix_tree_without_noise_equals_the_data():
 @pytest.mark.jit
 @pytest.mark.parametrize("model", [*RIVALS, "PrivTree", "default"])
 def test_every_compared_model_draws_as_many_sequences_as_it_estimates(model):
-    """The number of drawn sequences is the number that the model estimates, for each rival and for the default."""
+    """For each baseline and for the default, the number of drawn sequences is the number that the model estimates."""
     frame = pl.DataFrame({"user": range(400), "sequence": [["a", "b"], ["b"]] * 200})
     whole = Measure.__new__(Measure)
     whole.name, whole.whole, whole.alphabet = "a few", True, ("a", "b")

@@ -1,4 +1,4 @@
-"""A corpus for contract tests."""
+"""A fixture with a corpus for contract tests."""
 
 import polars as pl
 import pytest

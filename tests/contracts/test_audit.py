@@ -1,8 +1,8 @@
-"""Tests of the audit of every mechanism. No case shows more than the claim, and the worst cases are close to it.
+"""Tests of the audit of every mechanism. No case shows more than the claim, and the worst cases show nearly the claim.
 
-Each case gives a false alarm with probability at most 2e-12. This is 1e-12 for a wrong bound, and 1e-12 for correct
-probabilities that are reported as a deviation. There are about 100 cases, so a false alarm of this file has a
-probability below 3e-10, plus the probabilities stated in `ngrams_cases.py`, `cases.py` and `walk_cases.py`.
+Each case gives a false alarm with probability at most 2e-12. This probability consists of 1e-12 for a wrong bound, and
+1e-12 for correct probabilities that are reported as a deviation. There are about 100 cases, so a false alarm of this
+file has a probability below 3e-10, plus the probabilities stated in `ngrams_cases.py`, `cases.py` and `walk_cases.py`.
 """
 
 import pytest
@@ -19,7 +19,8 @@ from voxpop.testing.cases import COMMON, ngrams
 
 ERROR = 1e-12
 CLOSE = {
-    # By mechanism, the largest epsilon (of 1) and delta (of the claim) that its cases can show by exact probabilities.
+    # For each mechanism, the largest epsilon (out of 1) and delta (as a share of the claimed delta) that its cases can
+    # show, computed from exact probabilities.
     "set union, adaptive rounds, limit chosen": (0.735, 0.117),
     "set union, choice of the limit": (0.00, 0.00),
     "set union, adaptive rounds, limit 1": (0.793, 0.124),
@@ -101,15 +102,15 @@ def test_sequences_show_nearly_their_epsilon(record_property):
 
 
 def expected(finding):
-    """Return the epsilon that the expected counts of these trials show. It does not depend on draws of the run."""
+    """Return the epsilon that the expected counts of these trials show, which is independent of the run's draws."""
     trials, (joined, without) = finding.counts.trials, finding.exact
     return epsilon_shown(TrialCounts(round(trials * joined), round(trials * without), trials), finding.delta, ERROR)
 
 
 def look_at(findings, record_property):
-    """Compare the shown values with the claim, and the largest values that can be shown with the table above.
+    """Compare the values shown with the claim, and the largest values that the cases can show with the table.
 
-    The number of trials must be large enough to show a large part of epsilon with expected counts. The counts of a
+    The number of trials must be large enough for the expected counts to show a large part of epsilon. The counts of a
     finding that passed do not deviate from the expected counts, but the epsilon that they show may deviate. For
     example, three data sets show 0.31 of their 0.62 with a standard deviation of 0.03.
     """
@@ -134,7 +135,7 @@ def look_at(findings, record_property):
         )
         if mechanism in CLOSE or not mechanism.startswith("set union, "):
             assert (epsilon, delta) == pytest.approx(CLOSE[mechanism], abs=0.006)
-        else:  # a weighting that was added to the registry
+        else:  # a weighting that someone added to the registry
             assert 0.5 < epsilon < 1.006
         assert foreseen > 0.4 * epsilon or mechanism in FEW_TRIALS
     most = max(seen[3] for seen in shown.values())
@@ -161,7 +162,7 @@ def test_bounds_of_min_users_are_audited_for_every_mechanism():
 
 
 def test_several_data_sets_are_audited_together():
-    """Each case with several data sets releases from all of them with one plan."""
+    """Each case of several data sets releases items from all data sets with one plan."""
     for case in several_cases():
         assert case.joined.func.__self__.plan.data_sets == DATA_SETS
         assert len(DATA_SETS) > 2

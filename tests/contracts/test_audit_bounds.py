@@ -1,4 +1,4 @@
-"""Exact sums over few trials show that the bounds of the audit are wrong with at most the given probability."""
+"""Exact sums for a few trials show that the bounds of the audit are wrong with at most the given probability."""
 
 import math
 
@@ -26,7 +26,7 @@ def test_bounds_of_a_probability_are_from_clopper_and_pearson(trials, data, erro
 @pytest.mark.parametrize("delta", [0.0, 0.1])
 @pytest.mark.parametrize("error", [0.2, 0.02])
 def test_false_alarms_are_as_rare_as_stated(epsilon, delta, error):
-    """Over all outcomes of 40 trials each, the error is below its bound at probabilities that attain the claim."""
+    """For 40 trials per collection, the error is below its bound if the probabilities attain the claim."""
     outcomes = np.arange(TRIALS + 1)
     refutes = np.array(
         [[delta_shown(TrialCounts(int(a), int(b), TRIALS), epsilon, error) > delta for b in outcomes] for a in outcomes]
@@ -49,7 +49,10 @@ def test_epsilon_and_delta_refute_the_same_counts(joined, without, epsilon, delt
 
 @pytest.mark.parametrize(("joined", "without"), [(0.9, 0.1), (0.2, 0.0), (0.1, 0.9), (0.3, 0.105)])
 def test_a_surely_refuted_claim_is_refuted_with_high_probability(joined, without):
-    """If `surely_refuted` is true, the probability of a miss is below 1 in 1000. In one of the cases, it is false."""
+    """If `surely_refuted` is true, the probability of a miss is below 1 in 1000.
+
+    In one of the cases, `surely_refuted` is false.
+    """
     trials, epsilon, delta, error = 400, 1.0, 0.01, 1e-3
     outcomes = np.arange(trials + 1)
     laws = [binom.pmf(outcomes, trials, chance) for chance in (joined, without)]

@@ -100,7 +100,7 @@ def test_an_ignored_limit_is_detected(monkeypatch):
 
 
 def test_unbounded_candidates_are_detected(monkeypatch):
-    """The mutant tests the items of a user beyond the limit with weight 0, as the published code of GW does."""
+    """The mutant adds noise to the user's items beyond the limit, with weight 0, like the published code of GW."""
     plan = UNION.plan(BUDGET)
     held = EXCESS * LIMIT
     real = weigh.weigh
@@ -132,7 +132,7 @@ def test_redrawn_noise_is_detected(monkeypatch):
 
 
 def test_a_fixed_seed_is_detected(monkeypatch):
-    """The secret is the same in every release, so two releases agree in all copies, of which there are at least 30,000.
+    """The secret is the same in every release, so two releases agree in all of the at least 30,000 copies.
 
     Two correct releases agree with probability below 1e-300, but releases of the mutant always agree.
     """
@@ -153,7 +153,7 @@ def test_a_threshold_off_by_one_user_is_detected():
     with pytest.MonkeyPatch.context() as patch:
         real = SelectionRule.probability
         patch.setattr(SelectionRule, "probability", lambda self, weights: real(self, weights + self.unit_weight))
-        # All of these decisions use floating-point numbers.
+        # In this test, all decisions are made in floating-point numbers.
         patch.setattr(SelectionRule, "exact", lambda self, weight: 1 / 0)
         assert_refuted(case, exp(1) * slack + slack, 0.0)
 
@@ -177,7 +177,7 @@ def test_a_threshold_off_by_one_grid_step_is_detected(monkeypatch):
 
 
 def assert_refuted_or_off_plan(case, joined, without, trials):
-    """Check that the audit detects the mutant, by a refuted claim or by a deviation from the plan."""
+    """Check that the audit detects the mutant by refuting the claim or by reporting a deviation from the plan."""
     n = -(-int(trials * case.share) // case.copies) * case.copies
     refuted = surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
     assert refuted or surely_strays(case.exact[0], joined, n) or surely_strays(case.exact[1], without, n)
@@ -197,7 +197,7 @@ def test_a_server_that_needs_one_vote_fewer_is_detected(monkeypatch):
 
     monkeypatch.setattr(hitters_releasing, "grown_trie", content)
     others = int(case.name.split()[1])
-    loose = replace(plan.rules.ballot, theta=plan.theta - 1)  # one vote more than theta - 1 changes nothing
+    loose = replace(plan.rules.ballot, theta=plan.theta - 1)  # a margin of one vote above theta - 1 changes nothing
     chances = [discovery_rate(holders, loose, 1) for holders in (others + 1, others)]
     assert_refuted_or_off_plan(case, *chances, TRIALS)
 
@@ -216,7 +216,7 @@ def test_spurious_grams_with_a_wrong_probability_are_detected(factor, monkeypatc
 
 
 def test_votes_with_half_the_noise_are_detected(monkeypatch):
-    """In the mutant, votes of default n-grams have half the noise that was charged."""
+    """In the mutant, the votes of default n-grams have half the noise for which users were charged."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
     real, ran = voting.NoisyLevels, case.joined.args[3].args[0]
@@ -269,7 +269,7 @@ def test_half_the_noise_scale_in_contexts_is_detected(monkeypatch):
 def test_noise_for_too_few_steps_is_detected(monkeypatch, given):
     """The mutant counts all steps of a sequence, but the noise is calibrated to the first two.
 
-    If released lengths determine the length of sequences, the canary also has an end, which is in no event.
+    If released lengths determine the length of sequences, the canary also has an end mark, which no event uses.
     """
     case = one_level_of_contexts(vp.Budget(1.0), **given)
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: None)
@@ -279,7 +279,7 @@ def test_noise_for_too_few_steps_is_detected(monkeypatch, given):
 
 @pytest.mark.slow  # one release is one trial
 def test_an_end_mark_after_whole_sequences_is_detected(monkeypatch):
-    """In the mutant, a sequence with the largest number of symbols also has an end, which is one step too many."""
+    """In the mutant, a sequence with the largest number of symbols also has an end mark, which is one step too many."""
     case = no_end(vp.Budget(1.0))
 
     def open_everything(symbols, end, most, nodes):
@@ -314,10 +314,10 @@ def items_of(words):
 
 
 def test_fixed_batches_are_detected(monkeypatch):
-    """Three users have a, and three users have b. With a seventh user who has a, a prefix always grows.
+    """Three users have a, and three users have b. If a seventh user has a, some prefix always receives enough votes.
 
-    Three users are drawn and a prefix needs two votes. The broken variant samples the batches of the TrieHH paper. One
-    release is one trial here, because a batch is drawn from all users.
+    Each batch consists of three users, and a prefix needs two votes. The broken variant draws batches of a fixed size,
+    as in the TrieHH paper. One release is one trial here, because a batch is drawn from all users.
     """
 
     def batch(self, rounds, rules, secret):
@@ -338,7 +338,7 @@ def test_fixed_batches_are_detected(monkeypatch):
 
 
 def test_the_probability_of_a_miss_is_computed():
-    """With one trial in a hundred, the same mutant could be missed, and `surely_refuted` returns False."""
+    """With a hundredth of the trials, the audit could miss the same mutant, so `surely_refuted` returns False."""
     plan = UNION.plan(BUDGET)
     once = any_of(LIMIT, LIMIT**-0.5, plan)
     assert surely_refuted(1 - (1 - once) ** 2, 0.0, TRIALS, 1.0, 0.02, ERROR)

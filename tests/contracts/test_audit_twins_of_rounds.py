@@ -38,7 +38,7 @@ UNION = vp.Items(max_items_per_user=LIMIT)
 
 
 def caught(case, joined, without, trials=TRIALS):
-    """Return the finding of a mutant that its exact probabilities refute with probability above 0.999."""
+    """Check that exact probabilities refute the mutant with probability above 0.999, and return the finding."""
     n = -(-trials // case.copies) * case.copies
     assert surely_refuted(joined, without, n, case.budget.epsilon, case.budget.delta)
     finding = examine(case, trials)
@@ -47,7 +47,7 @@ def caught(case, joined, without, trials=TRIALS):
 
 
 def quieter(plan, factor):
-    """Return the rounds with less noise in later rounds.
+    """Return the plan with the noise of all rounds divided by `factor`.
 
     The levels do not change, so each level is `factor` times as many standard deviations from 0.
     """
@@ -64,7 +64,7 @@ def with_steps(monkeypatch, change):
 
 
 def test_rounds_with_a_third_of_the_noise_are_detected(monkeypatch):
-    """In the default plan, one more user has three times the effect near the threshold of the mutant."""
+    """In the mutant of the default plan, one more user near the threshold has three times the effect."""
     plan = UNION.plan(BUDGET)
     twin = quieter(plan, 3.0)
     others = int(near_adaptive(twin).name.split()[1])
@@ -77,7 +77,7 @@ def test_rounds_with_a_third_of_the_noise_are_detected(monkeypatch):
 
 
 def test_halved_score_thresholds_are_detected(monkeypatch):
-    """In the default plan, an item that only one user has is released far more often than was charged."""
+    """In the mutant, an item that only one user has is released far more often than the charge permits."""
     plan = UNION.plan(BUDGET)
     case = alone_adaptive(plan)
     with_steps(monkeypatch, lambda step: replace(step, threshold=step.threshold / 2))
@@ -94,8 +94,8 @@ def test_min_users_off_by_one_is_detected(kind, monkeypatch):
     """
     budget, beta = Budget(2.0, 0.02), 0.005
     assert examine(few(promising_plans(budget, beta)[kind]), TRIALS).passed
-    # One user moves a count with Laplace noise too little for this number of trials, so this mutant is wrong by two
-    # users.
+    # With Laplace noise on counts, one user has too little effect for this number of trials, so this mutant is wrong by
+    # two users.
     wrong = 3 if kind == 2 + list(WEIGHTINGS).index("count-laplace") else 2
     monkeypatch.setattr(MinUsersBound, "few", property(lambda self: self.users - wrong))
     case = few(promising_plans(budget, beta)[kind], users=USERS - 1)
@@ -103,7 +103,7 @@ def test_min_users_off_by_one_is_detected(kind, monkeypatch):
 
 
 def test_rounds_without_min_users_are_detected(monkeypatch):
-    """The mutant runs rounds that were planned with a promise with the thresholds of a plan without a promise."""
+    """The mutant runs rounds of a plan with a promise, but with the thresholds of a plan without a promise."""
     plan, plain = promising_plans()[0], UNION.plan(BUDGET)
     case, twin = few(plan), replace(plan.last, score=plain.last.score)
     real = running.score_step
@@ -125,7 +125,7 @@ def test_data_sets_that_each_spend_the_whole_budget_are_detected():
 
 
 def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
-    """In the mutant, all data sets use one secret, so all data sets or none release an item of the same users."""
+    """In the mutant, all data sets use one secret, so either all or none of them release an item of the same users."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case, most = near_several(plan), 2
     assert f"{most} released" in case.name
@@ -147,7 +147,7 @@ def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
 
 
 def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
-    """The mutant halves thresholds, so at least one of three data sets releases an item of one user too often."""
+    """The mutant halves the thresholds, so at least one of three data sets too often releases an item of one user."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case = alone_several(plan)
     assert examine(case, TRIALS).passed
@@ -160,13 +160,13 @@ def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
 def test_picks_that_each_spend_the_whole_budget_are_detected(monkeypatch):
     """In the mutant, each of twelve picks spends the whole budget. No comparison with the plan is necessary."""
     monkeypatch.setattr(top_plan, "largest_rate", lambda budget, *_: budget.epsilon)
-    monkeypatch.setattr(top_plan, "certified", unchecked)  # Otherwise, the plan is rejected.
+    monkeypatch.setattr(top_plan, "certified", unchecked)  # Without this patch, the plan is rejected.
     case = telling(12).case(BUDGET)
     assert not caught(case, *case.exact, trials=3 * FEW // 2).off_plan
 
 
 def test_a_ranking_with_half_the_noise_is_detected(monkeypatch):
-    """The mutant runs the ranking at twice the rate that was charged."""
+    """The mutant runs the ranking at twice the rate for which the budget was charged."""
     lists = telling(1)
     case = lists.case(BUDGET)
     assert examine(case, FEW).passed
@@ -182,7 +182,7 @@ def test_a_ranking_that_counts_occurrences_is_detected(monkeypatch):
         """Add eight units for each item."""
 
         def add(self, histogram, items, starts, bounds=None):
-            """Count the items of users eight times."""
+            """Count each item of a user eight times."""
             np.add.at(histogram, items, EXCESS * UNIT)
 
     lists = replace(telling(1), times=EXCESS)

@@ -1,4 +1,4 @@
-"""Tests of a search over a million neighbouring pairs on the real kernels, which must also detect planted faults."""
+"""Tests of a search that runs the real kernels on a million neighbouring pairs and must also detect planted faults."""
 
 from dataclasses import replace
 from math import isqrt
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.jit
 
 @pytest.mark.slow
 def test_the_distance_of_a_million_pairs_is_at_most_one(capsys, record_property):
-    """For all sound weightings, pairs of every kind and whole releases have a distance of at most 1."""
+    """For all sound weightings, the distance is at most 1 for pairs of every kind and for whole releases."""
     assert search.main(["--pairs", "1000000", "--seed", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     cells = [line.split() for line in lines if " farthest " in line]
@@ -31,7 +31,7 @@ def test_the_distance_of_a_million_pairs_is_at_most_one(capsys, record_property)
     releases = [line.split() for line in lines if line.startswith("whole n-gram releases")]
     assert len(lines) == len(cells) + len(bounds) + len(releases) + 1
     assert (len(bounds), len(releases)) == (2, 1)
-    # This search has few pairs. The worst pair of `test_walk_search.py` is within a hundredth.
+    # This search has few pairs of whole releases. The worst pair of `test_walk_search.py` is within a hundredth of 1.
     assert 0.8 < float(releases[0][9]) <= 1 + TOLERANCE
     assert pairs >= 1_000_000
     assert 0.999 < farthest <= 1 + TOLERANCE
@@ -40,7 +40,7 @@ def test_the_distance_of_a_million_pairs_is_at_most_one(capsys, record_property)
 
 @pytest.mark.slow
 def test_the_search_detects_algorithm_8_with_gaussian_noise(record_property):
-    """Two users move the weights by at least 1.046, and many users by more than 4 at limit 100."""
+    """With two users, the distance exceeds 1.046. With many users and a limit of 100, the distance exceeds 4."""
     two = search_broadly(Algorithm8(), norm=2, pairs=20_000, limit=4, users=2)
     many = search_broadly(Algorithm8(), norm=2, pairs=4_000, limit=100)
     assert two.worst.sets.shape[1] == 2
@@ -77,9 +77,9 @@ class RoundedUp(Faulty):
 
 
 class OpenOnly(Faulty):
-    """An even share over the items below the cutoff, without the items that other users raised.
+    """Each user has an even share for the items that other users have not raised to the cutoff.
 
-    It is not contractive.
+    This weighting is not contractive.
     """
 
     def add(self, histogram, items, starts, setting):
@@ -109,7 +109,7 @@ class Coarse(Faulty):
 
 @pytest.mark.parametrize(("fault", "least"), [(RoundedUp(), 1 + 1e-10), (OpenOnly(), 1.1), (Coarse(), 1.002)])
 def test_planted_faults_are_detected(fault, least, record_property):
-    """A search of 100,000 pairs in total finds each fault."""
+    """A search over 100,000 pairs in total finds each fault."""
     found = search_broadly(fault, norm=2, pairs=100_000, limit=6)
     assert found.distance > least
     assert found.violated
@@ -125,7 +125,7 @@ def test_the_returned_pair_has_the_largest_distance():
 
 @pytest.mark.parametrize("make", [wild_crowds, piled_crowds])
 def test_pairs_respect_the_limit_and_the_cutoff(make):
-    """Every searched pair is possible in a collection."""
+    """The search tries only pairs that can occur in a collection."""
     rng = np.random.default_rng(2)
     for _ in range(50):
         crowds = make(rng, 20, 7)
@@ -136,7 +136,7 @@ def test_pairs_respect_the_limit_and_the_cutoff(make):
 
 
 def test_the_largest_distance_of_the_whole_private_computation_is_close_to_one():
-    """Users have more items than the limit, have items twice, and arrive in different orders."""
+    """Some users have more items than the limit or have items twice, and users are read in different orders."""
     assert 0.99 < search_weighing("policy-gaussian", norm=2, pairs=40_000).distance <= 1 + TOLERANCE
 
 
@@ -155,7 +155,7 @@ def test_items_that_are_not_made_distinct_are_detected(monkeypatch):
 
 
 class Halves(Faulty):
-    """Weighted shares by the number of distinct items."""
+    """The weighted rule, with shares that are determined by the number of distinct items."""
 
     sequential = False
 
@@ -167,7 +167,7 @@ class Halves(Faulty):
 def test_samples_that_depend_on_the_number_of_earlier_users_are_detected(monkeypatch):
     """In the mutant, samples depend on the position of the user instead of the key.
 
-    With one more user, all later users draw different items.
+    Therefore, one more user changes the samples of all later users.
     """
     real = bound.cut_to_limit
 

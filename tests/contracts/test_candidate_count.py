@@ -1,10 +1,10 @@
 """Exact hockey-stick divergences that show why the number of candidates must be exact.
 
-One user has 100 grams without other users. With the user, each gram is released if a weight of 0.1 plus noise reaches
-the threshold. Without the user, it is released if the simulation of candidates without weight picks it. If the number
-of candidates is exact, the probability of this pick is the probability that a gram of weight zero is released. If the
-number is wrong by a factor r, the probability is r times as large. The divergence depends only on the number of
-released grams among the 100.
+One user has 100 grams that no other user has. With the user, each gram is released if a weight of 0.1 plus noise
+reaches the threshold. Without the user, a gram is released if the simulation of candidates without weight picks it. If
+the number of candidates is exact, the probability of this pick is the probability that a gram of weight zero is
+released. If the number is wrong by a factor r, the probability is r times as large. The divergence depends only on how
+many of the 100 grams are released.
 """
 
 import numpy as np
@@ -22,14 +22,14 @@ SIGMA, WEIGHT, HELD, CHANCE, EPSILON = 3.98371, 0.1, 100, 1e-4, 1.0
 
 
 def hockey_stick(with_user, without_user, epsilon=EPSILON):
-    """Return the exact delta of two binomial distributions."""
+    """Return the exact delta between two binomial distributions."""
     outcomes = np.arange(HELD + 1)
     first, second = binom.pmf(outcomes, HELD, with_user), binom.pmf(outcomes, HELD, without_user)
     return float(np.maximum(first - np.exp(epsilon) * second, 0.0).sum())
 
 
 def both_directions(off_by):
-    """Return the deltas of both directions between the collections with and without the user."""
+    """Return the deltas in both directions between the collections with and without the user."""
     with_user = ndtr(ndtri(CHANCE) + WEIGHT / SIGMA)
     return hockey_stick(with_user, CHANCE * off_by), hockey_stick(CHANCE * off_by, with_user)
 
@@ -41,12 +41,12 @@ def test_the_bound_is_valid_for_the_exact_number_of_candidates():
 
 @pytest.mark.parametrize(("off_by", "least"), [(0.5, 2.5e-5), (2.0, 3.2e-5), (0.0, 1e-2)])
 def test_a_wrong_number_of_candidates_violates_the_bound(off_by, least):
-    """If the number is half, double, or below the number of grams with weight, delta is at least 8 times the claim."""
+    """If the number is halved, doubled, or so small that nothing is picked, delta is more than 7 times the claim."""
     assert max(both_directions(off_by)) > least > 7 * delta(EPSILON, 1 / SIGMA)
 
 
 def chance_of_empty(count_factor, runs=3000):
-    """Count the picks of the real simulation, with the number of candidates multiplied by a factor."""
+    """Return the picks of the real simulation, with the number of candidates multiplied by a factor, and the trials."""
     candidates = Candidates.all_valid(Grams.of_tokens(20), 20, single=False)
     chance = precise.number(0.02) * precise.number(count_factor)
     hits = sum(spurious_hits(candidates, chance, Secret.from_seed(run), "audit").size for run in range(runs))

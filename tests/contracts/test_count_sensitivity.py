@@ -17,7 +17,7 @@ from voxpop.release.table import SCHEMA
 
 
 def random_release(rng, words):
-    """Draw grams of up to three tokens. Some of their parts are missing."""
+    """Draw grams of up to three tokens, without some of their parts."""
     every = [(a,) for a in words] + [(a, b) for a in words for b in words]
     every += [(a, b, c) for a in words for b in words for c in words]
     rows = [gram for gram in every if rng.random() < 0.6] or [("a",)]
@@ -82,7 +82,7 @@ def test_the_search_detects_grams_that_are_counted_once_per_occurrence(monkeypat
 
 @pytest.mark.slow
 def test_the_search_detects_users_who_count_twice(monkeypatch):
-    """The mutant adds the shares of walked parts to the shares of counted grams."""
+    """The mutant also adds shares for parts that are only walked and not counted."""
 
     class Parts(HolderShares):
         def add(self, histogram, items, starts):

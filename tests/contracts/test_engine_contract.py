@@ -60,9 +60,9 @@ def naive():
 
 @pytest.fixture(scope="module")
 def naive_release(naive):
-    """Return a function that releases from the reference engine.
+    """Return a function that releases from the reference engine, and caches its results.
 
-    It runs once for all engines that are compared with it.
+    Each release runs once for all engines that are compared with the reference engine.
     """
     mechanisms = {"union": UNIONS, "phrases": PHRASES}
     return cache(lambda kind, name, holds: mechanisms[kind][name].release(naive[holds], BUDGET, seed=3))
@@ -70,7 +70,7 @@ def naive_release(naive):
 
 @pytest.fixture(scope="module", params=ENGINES)
 def engines(request):
-    """Return one engine for texts and for items."""
+    """Return one kind of engine, for texts and for items."""
     return {name: ENGINES[request.param](**columns) for name, columns in READINGS.items()}
 
 
@@ -91,7 +91,7 @@ def test_set_union_releases_the_same_items_on_every_engine(engines, naive_releas
 
 @pytest.mark.parametrize("name", PHRASES)
 def test_phrases_are_the_same_on_every_engine(engines, naive_release, name):
-    """Guided and unguided releases agree, with both pruning rules and with measurements."""
+    """The releases agree with and without forecasts, with both pruning rules and with measurements."""
     one, other = PHRASES[name].release(engines["texts"], BUDGET, seed=3), naive_release("phrases", name, "texts")
     assert shown(one) == shown(other)
     assert max(map(len, one)) >= 2
@@ -107,7 +107,7 @@ def test_sequences_are_the_same_on_every_engine(engines, naive, name):
 
 @pytest.mark.parametrize("name", HITTERS)
 def test_heavy_hitters_are_the_same_on_every_engine(engines, naive, name):
-    """Devices are simulated in arrays on one machine, with the same results."""
+    """Each engine gives the results of devices that are simulated in arrays on one machine."""
     one, other = (HITTERS[name].release(each["texts"], BUDGET, seed=3) for each in (engines, naive))
     assert shown(one) == shown(other)
 
@@ -146,7 +146,7 @@ def test_mechanisms_that_need_an_order_reject_items_on_every_engine(engines, nai
 
 
 def test_kept_items_can_be_weighed_by_rank(engines, naive):
-    """Words that are kept are weighed by rank, even if they have no users."""
+    """Kept words are weighed by rank, even if they have no users."""
     from support.exact import Exact
     from voxpop.privacy.secret import Secret
     from voxpop.privacy.weightings.holders import HolderShares
@@ -170,6 +170,9 @@ def test_a_table_is_rejected_as_an_engine():
 
 @pytest.mark.parametrize("holder", HOLDERS, ids=lambda each: each.__name__)
 def test_no_class_prints_its_private_data(holder):
-    """Classes with private data have the repr of a plain object. A dataclass would print its fields in tracebacks."""
+    """Classes with private data have the repr of a plain object.
+
+    The repr of a dataclass would contain its fields, which tracebacks print.
+    """
     assert holder.__repr__ is object.__repr__
     assert holder.__str__ is object.__str__

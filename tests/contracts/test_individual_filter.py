@@ -1,8 +1,8 @@
 """Tests of the individual filter on the real length walk, in every pass of two neighbouring collections.
 
-Given the public results, the weights of two neighbours differ in each pass by at most the distance for which the extra
-user paid. Therefore, the sum of the squares of these distances, relative to the noise, is at most the cap. The search
-looks for a pair above the cap, and must find one in every mutant.
+Given the public results of earlier passes, the weights of two neighbours differ in each pass by at most the distance
+for which the extra user paid. Therefore, the sum of the squares of these distances, relative to the noise, is at most
+the cap. The search looks for a pair above the cap, and must find one in every mutant.
 """
 
 from dataclasses import replace
@@ -56,7 +56,7 @@ def public_path(rng):
 
 
 def some_price(rng, shares):
-    """Draw a charge of any size, with rates or without."""
+    """Draw a charge of any size, with or without rates."""
     rates = (0, *rng.integers(0, BOUND_STEPS + 1, 4).tolist()) if rng.random() < 0.4 else None
     cost = int(WHOLE * rng.choice([0.05, 0.3, 0.6, 1.0]) * rng.random()) + 1
     return IndividualFilter(CAP).charge(cost, shares.sensitivity, rates)
@@ -88,7 +88,7 @@ def one(weigh, shares, limit, secret, pass_name, charge, *among):
 def spent_by_one(rng, sharing):
     """Return the mu^2 of each pass for one pair of neighbours, as a fraction of the cap."""
     users = random_users(rng)
-    every = corpus_of([[list(WORDS)], *users])  # The first user makes the vocabulary of both collections the same.
+    every = corpus_of([[list(WORDS)], *users])  # Because of the first user, both collections have the same vocabulary.
     keys = every.user_key.tolist()
     extra = int(rng.integers(1, len(keys)))
     fewer = corpus_of(
@@ -106,7 +106,7 @@ def spent_by_one(rng, sharing):
 
 
 class Exact(PolicyGaussian):
-    """l2-descent that is charged only for its movement.
+    """A variant of l2-descent in which users are charged only for the largest movement.
 
     The allowance for rounding over 2^33 users would hide a violation on grids of 2^-40.
     """
@@ -127,7 +127,7 @@ def totals(sharing, pairs=PAIRS, seed=3):
 
 
 def is_found(bound, pairs=PAIRS):
-    """Return whether some user spends more than a bound. The search of a mutant ends at the first such pair."""
+    """Return whether some user spends more than a bound. The search ends at the first such pair."""
     return any(total > bound for total in totals(PolicyGaussian(), pairs))
 
 
@@ -135,13 +135,13 @@ def is_found(bound, pairs=PAIRS):
 def test_no_neighbours_differ_by_more_than_the_cap(sharing):
     """For hundreds of pairs, the total over all votes, measurements and second-chance passes is at most the cap.
 
-    The worst pair is close to it.
+    The worst pair is close to the cap.
     """
     assert 0.99 < max(totals(sharing)) <= 1 + TOLERANCE
 
 
 def test_users_without_candidates_are_not_charged():
-    """In the real walk, users without candidates keep their whole budget."""
+    """In the real walk, a user without candidates keeps the whole budget."""
     corpus = corpus_of([[list("ab")], [list("cd")]])
     walk, secret = corpus.length_walk(), Secret.from_seed(1)
     shares = CalibratedRule(PolicyGaussian(), RuleSetting(3, 2, BITS, 2**BITS))
@@ -167,7 +167,10 @@ class Watched:
 
 
 def charged_afterwards(monkeypatch, cost_of):
-    """Charge users after the weighing. `cost_of` maps the charge, the movement and the planned cost to the cost."""
+    """Charge users after weighing.
+
+    The function `cost_of` maps the charge, the movement and the planned cost to the cost.
+    """
     real_pay, real_weigh, last = payments.UserBudgets.pay, walk_module.weigh, {}
 
     def pay(self, charge, holdings, wanted):
@@ -202,7 +205,7 @@ def test_the_search_detects_users_at_the_cutoff_who_are_not_charged(monkeypatch)
 
 
 def paying(monkeypatch, twin):
-    """Replace the payments. `twin` maps the charge, the budgets, the costs and the bounds to new budgets and bounds."""
+    """Replace the payments. The mutant `twin` maps the charge, budgets, costs and bounds to new budgets and bounds."""
     real = payments.UserBudgets.pay
 
     def pay(self, charge, holdings, wanted):
@@ -218,7 +221,7 @@ def paying(monkeypatch, twin):
 
 
 def refilled(charge, left, costs, bounds):
-    """Users without remaining budget begin again with a whole budget."""
+    """Users who have spent their budget receive a whole budget again."""
     return np.where(left - costs > 0, left - costs, WHOLE), bounds
 
 
@@ -243,7 +246,7 @@ def reach_of_all(charge, left, costs, bounds):
 
 
 def shifted(charge, left, costs, bounds):
-    """Budgets are shifted by one user between two passes, as in a corpus that drops users without candidates."""
+    """Budgets are shifted by one user between passes, as in a corpus that wrongly drops users without candidates."""
     return np.roll(left - costs, 1), bounds
 
 
@@ -267,5 +270,5 @@ def test_the_search_detects_a_charge_that_is_too_small_for_the_noise(monkeypatch
 
 
 def test_the_charge_of_a_whole_budget_is_exactly_the_cap():
-    """The charge of a whole budget is the cap, by which the search divides its totals."""
+    """The charge for a whole budget is exactly the cap, by which the search divides its totals."""
     assert IndividualFilter(CAP).square(WHOLE) == Fraction(CAP)

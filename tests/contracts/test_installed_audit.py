@@ -1,4 +1,4 @@
-"""The cases of `voxpop audit`, one for each mechanism.
+"""Tests of the cases of `voxpop audit`, one for each mechanism.
 
 Each case passes, and detects noise that is reduced to 0.6 times the planned noise.
 
@@ -95,7 +95,7 @@ QUIET = {
 
 
 def test_each_mechanism_with_noise_has_a_case():
-    """Counts have no case, because sequences have the same noise, and rankings use the same counts."""
+    """Counts have no case of their own, because sequences have the same noise, and rankings use the same counts."""
     assert {each.command for each in MECHANISMS} - set(AUDITED) == {"count"}
     assert set(AUDITED) == set(QUIET)
 
@@ -112,7 +112,7 @@ def test_the_case_of_each_mechanism_passes(mechanism):
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", AUDITED)
 def test_the_case_detects_noise_reduced_to_three_fifths(mechanism, monkeypatch):
-    """The case is built from the plan, but the release runs with less noise."""
+    """The case is built from the plan, but the release runs with less noise than planned."""
     case = load_object(AUDITED[mechanism])()
     QUIET[mechanism](monkeypatch)
     finding = examine(case, TRIALS[mechanism], ERROR)

@@ -48,7 +48,7 @@ def weights_of(corpus, shares, limit, kept, candidates, secret):
 def farthest(rng, shares, limit):
     """Return the largest l2 distance between one pair of neighbours at any length."""
     users = random_users(rng)
-    every = corpus_of([[list("abcde")], *users])  # The first user makes the vocabulary of both collections the same.
+    every = corpus_of([[list("abcde")], *users])  # The first user gives both collections the same vocabulary.
     keys = every.user_key.tolist()
     extra = int(rng.integers(1, len(keys)))
     fewer = corpus_of(
@@ -122,7 +122,7 @@ def test_the_search_detects_samples_that_depend_on_other_users(monkeypatch):
 
 @pytest.mark.jit
 def test_the_search_detects_grams_that_are_counted_once_per_occurrence(monkeypatch):
-    """In the mutant, shares depend on the number of distinct grams, but users add a share for each occurrence."""
+    """In the mutant, shares depend on the number of distinct grams, but users add one share per occurrence."""
     real = levels_module.weigh
 
     def repeated(holdings, *others):

@@ -1,4 +1,4 @@
-"""A search for violations that is long enough to find violations that a short search misses."""
+"""A search that is long enough to find violations that a short search misses."""
 
 import pytest
 
@@ -15,8 +15,8 @@ CELLS = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 def test_the_distance_of_many_neighbouring_pairs_is_at_most_one(name, norm, limit):
     """The distance of every pair of a long search on the real kernels is at most 1, except for rounding.
 
-    The search has 120,000 pairs in total, and 360,000 with VOXPOP_FULL=1. By default, `test_broad_search.py` searches
-    another million pairs of another kind, and `make audit` searches ten million.
+    The search tries 120,000 pairs in total, and 360,000 with VOXPOP_FULL=1. In addition, `test_broad_search.py`
+    searches a million pairs of another kind by default, and `make audit` searches ten million.
     """
     pairs = at_length(30_000, 10_000)
     assert search_sensitivity(name, norm=norm, pairs=pairs, limit=limit, seed=limit).distance <= 1.0 + 1e-12

@@ -1,7 +1,7 @@
-"""The audit of the whole default path of n-grams. The cases use every pass, and broken variants are detected.
+"""The audit of the whole default path of n-grams. The cases use every pass, and the audit detects broken variants.
 
-Wrong charges of a screening vote change too few trials to be detected. The search through whole releases detects them
-(`test_walk_search.py`).
+Wrong charges of a screening vote change too few trials for the audit to detect them. The search through whole releases
+detects such charges (`test_walk_search.py`).
 
 Each time a case is run, the probability of a false alarm is at most 1e-9 for a bound and 1e-9 for a deviation, plus the
 probabilities in `walk_cases.py`.
@@ -59,7 +59,7 @@ def test_the_cases_use_every_pass_and_nearly_the_whole_budget():
 
 @pytest.mark.parametrize("engine", [in_memory, pytest.param(within_limit, marks=pytest.mark.slow)])
 def test_every_case_of_n_grams_detects_noise_reduced_to_0_6(engine, monkeypatch):
-    """On both engines, each case separately detects the mutant with few trials. The worst p-value is near 1e-22."""
+    """On both engines, each case detects the mutant on its own with few trials. The worst p-value is near 1e-22."""
     cases = [ngrams(engine=engine), *walk_cases(engine=engine)]
     cases += ngrams_cases() if engine is in_memory else []
     assert len(cases) == (6 if engine is in_memory else 3)
@@ -77,7 +77,7 @@ def test_every_case_of_n_grams_detects_noise_reduced_to_0_6(engine, monkeypatch)
 
 
 def caught(number, without, asked):
-    """Check that these trials detect the mutant by its wrong probability without a canary."""
+    """Check that these trials detect the mutant, which has a wrong probability without a canary."""
     case = list(walk_cases())[number]
     trials = int(asked * case.share / case.copies) * case.copies
     assert surely_strays(case.exact[1], without, trials)
@@ -110,7 +110,7 @@ def halved_noise(rule):
 
 def test_a_second_chance_pass_with_a_sixteenth_of_its_charge_is_detected(monkeypatch):
     """In the mutant, users get four times the bound that fits the noise, so three users move a pair too far."""
-    real = voting.LaterPasses._paid  # A mechanism that requests less is rejected there.
+    real = voting.LaterPasses._paid  # This method rejects a mechanism that requests less.
 
     def cheap(self, step, bounding):
         charge = real(self, step, bounding)

@@ -1,4 +1,4 @@
-"""Tests of a search over neighbouring collections with whole releases, which run all passes of the default.
+"""Tests of a search over neighbouring collections that runs whole releases with all passes of the default.
 
 The distance of each pair is computed exactly and not estimated from draws, so there are no false alarms.
 """
@@ -43,7 +43,7 @@ def test_no_user_spends_more_than_the_budget_in_a_whole_release():
 
 
 def test_length_1_is_within_its_budget():
-    """All rounds of length 1 are within their budget with the executed noise. Their mu^2 is not in the total.
+    """All rounds of length 1, with the executed noise, are within their budget. Their mu^2 is not part of the total.
 
     At this budget, words remain undecided through all rounds, so the worst pair is within 2 percent of the budget.
     """
@@ -61,9 +61,9 @@ def test_the_choice_of_a_limit_is_within_its_caps():
 
 
 def test_a_public_list_of_words_changes_no_bound():
-    """The list contains half of the common words, and also words without users.
+    """The list contains half of the common words and some words without users.
 
-    The cases are with and without a given limit.
+    The test runs with and without a given limit.
     """
     listed = [*numbered_words(WORDS).to_pylist()[::2], *(f"nobody{number}" for number in range(50))]
     for limit in (WALK.max_phrases_per_user, None):
@@ -74,7 +74,7 @@ def test_a_public_list_of_words_changes_no_bound():
 
 
 def test_rounds_with_noise_only_on_drawn_items_are_detected(monkeypatch):
-    """In the mutant, an item that only the extra user drew gets noise only if the extra user is present."""
+    """In the mutant, an item that only the extra user draws gets noise only if this user is present."""
     monkeypatch.setattr(Pools, "advance", advance_of_the_drawn)
     assert any(each.strayed for each in search_walks(PAIRS))
 
@@ -88,7 +88,7 @@ def advance_of_the_drawn(self, shares, step, pass_name):
 
 
 def test_rounds_with_two_contributions_of_a_user_are_detected(monkeypatch):
-    """In the mutant, a user moves the user's words by two units, but the noise is calibrated to one."""
+    """In the mutant, a user moves the weights by two units, but the noise is calibrated to one."""
     real = CappedDescent.add
 
     def twice(self, *given):
@@ -141,7 +141,7 @@ def test_a_second_chance_pass_with_too_low_a_charge_is_detected(monkeypatch):
 
 
 def test_a_second_chance_pass_with_new_budgets_is_detected(monkeypatch):
-    """In the mutant, the pass begins with whole budgets, although users have paid earlier."""
+    """In the mutant, the pass begins with whole budgets, although users have already paid for earlier passes."""
     real = MemoryLengthWalk.weigh_deferred
 
     def refilled(self, *given):
@@ -168,7 +168,7 @@ def test_a_screening_vote_without_a_charge_is_detected(monkeypatch):
 
 
 def private_counts(self):
-    """Return the private number of users of deferred candidates."""
+    """Return the private number of users who have deferred candidates."""
     return int((np.diff(self._walk._engine._deferred.joined(self._walk._engine._user_key.size)[1]) > 0).sum())
 
 

@@ -1,4 +1,4 @@
-"""Tests of requirements on every weighting, and of planted faults that the search must detect."""
+"""Tests of the requirements for every weighting, and of planted faults that the search must detect."""
 
 from typing import get_args
 
@@ -15,7 +15,7 @@ NAMES = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 
 
 def test_the_literal_names_of_weightings_equal_those_of_the_registry():
-    """The names are spelled twice, because type checkers need a literal."""
+    """The names are written twice, because type checkers need a literal."""
     assert set(get_args(WeightingName)) == set(WEIGHTINGS)
 
 
@@ -28,7 +28,10 @@ def test_the_search_finds_no_violation_of_a_sound_weighting(name, norm):
 
 
 class Algorithm8(Written):
-    """Algorithm 8 of DPSU. It raises all items by one level, with squares that sum to 1, and is not contractive."""
+    """Algorithm 8 of DPSU.
+
+    It raises all items by the same amount, so that the squares sum to 1, and is not contractive.
+    """
 
     def shares(self, weights, cutoff):
         gaps = np.sort(np.maximum(cutoff - weights, 0.0))
@@ -40,9 +43,9 @@ class Algorithm8(Written):
 
 
 class Greedy(Written):
-    """The item nearest to the cutoff is filled first.
+    """A policy that first fills the item nearest to the cutoff.
 
-    The paper gives it as an example of a policy of large sensitivity.
+    The paper gives this policy as an example with a large sensitivity.
     """
 
     noise = "laplace"

@@ -1,4 +1,4 @@
-"""Tests that the order of documents does not depend on row positions, by a search over neighbouring tables."""
+"""Tests that the order of documents does not depend on row positions, with a search over neighbouring tables."""
 
 from itertools import pairwise
 
@@ -20,7 +20,7 @@ TRIES = 60
 
 
 def by_size(files):
-    """Return the rows in the order in which Spark reads files, beginning with the largest."""
+    """Return the rows in the order in which Spark reads files, with the largest file first."""
     return pl.concat(sorted(files, key=lambda file: -file.height))
 
 
@@ -45,7 +45,7 @@ def held(corpus):
 
 
 def moved(order, tmp_path, *, limited=False):
-    """Return the largest number of users with documents in another order after one user is added."""
+    """Return the largest number of users whose documents change their order when one user is added."""
     rng, most = np.random.default_rng(3), 0
     for _ in range(TRIES):
         found = []
@@ -89,7 +89,7 @@ def test_a_mutant_that_sorts_by_word_frequency_is_detected(tmp_path):
     at_once=st.integers(1, 9),
 )
 def test_documents_are_sorted_like_python_lists(users, at_once):
-    """Empty documents are first, prefixes precede their extensions, and no user receives a document of another user."""
+    """Empty documents are first, prefixes precede longer documents, and no user receives a document of another user."""
     corpus = corpus_of(users)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "_POSITIONS_READ_AT_ONCE", at_once)
@@ -118,7 +118,7 @@ def test_the_order_of_users_with_equal_keys_does_not_depend_on_the_rows(monkeypa
 
 
 def test_events_keep_the_order_of_their_times():
-    """Sequences keep the order of their times, and items have no order."""
+    """Sequences keep the order of their event times, and items have no order."""
     rows = pl.DataFrame({"who": [1, 1, 1], "at": [1, 5, 9], "what": ["c", "a", "b"]})
     corpus = read_engine(rows, user="who", sequence="what", order="at", session_gap=2)
     assert held(in_content_order(corpus, documents=False)) == {1: "c / a / b /"}
@@ -128,7 +128,7 @@ def test_events_keep_the_order_of_their_times():
 
 
 def test_documents_of_one_user_that_do_not_fit_are_rejected(tmp_path):
-    """All documents of one user must be in memory at the same time."""
+    """All documents of one user must fit into memory at the same time."""
     corpus = read_engine(pl.DataFrame({"who": [1] * 1000, "what": ["b", "a"] * 500}), user="who", text="what")
     tight = corpus.within(MemoryLimit(FIXED_MEMORY + 28 * 1999, 28 * 1999, tmp_path))
     with pytest.raises(MemoryLimitError, match="documents of one user"):

@@ -60,7 +60,7 @@ cells = st.lists(st.sampled_from(["a", "é", "\r", "\n", "\r\n", '"', ",", "\t"]
 )
 @settings(max_examples=60, deadline=None)
 def test_blocks_do_not_change_cells(tmp_path_factory, rows, end, block, encoding, ending, memory):
-    """Cells equal the cells of Python's reader, wherever blocks of the file end."""
+    """The cells equal those of Python's reader, regardless of how the file is divided into blocks."""
     mark = "\t" if "tsv" in ending else ","
     quoted = [each.replace('"', '""') for each in rows]
     text = "".join(f'{who}{mark}"{what}"{end}' for who, what in [("who", "what"), *enumerate(quoted)])
@@ -79,7 +79,7 @@ def test_blocks_do_not_change_cells(tmp_path_factory, rows, end, block, encoding
 
 @given(blocks=st.lists(st.text('ab",\n', max_size=5), max_size=6))
 def test_the_row_of_an_unclosed_quote_does_not_depend_on_blocks(blocks):
-    """For any division into blocks, the error about an unclosed quote names the same row."""
+    """The error about an unclosed quote names the same row for any division into blocks."""
 
     def outcome(parts):
         try:
@@ -136,11 +136,10 @@ def test_the_delimiter_is_detected(tmp_path, delimiter):
 @pytest.mark.parametrize("said", ["sep=;", '"sep=;"', "SEP=;", "\ufeffsep=;"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_first_row_can_name_the_delimiter(tmp_path, said, end):
-    """Spreadsheets write a first row with the delimiter.
+    """Spreadsheets can write a first row that names the delimiter.
 
-    The names follow this row, and rows are counted from the row of names.
-
-    An explicit delimiter overrides the file.
+    The column names follow this row, and rows are counted from the row of names. An explicit delimiter overrides the
+    first row.
     """
     rows = [said, "who;text", "ann;tea, or milk", "bob;tea"]
     corpus = read_engine(write(tmp_path, end.join(rows)), user="who", text="text")
@@ -196,7 +195,7 @@ def test_a_tokenizer_for_single_texts_is_rejected(tokenizer):
 @pytest.mark.parametrize("encoding", ["cp1252", "utf-16", "utf-16-le", "shift_jis", "utf-8", "UTF-8-SIG"])
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_a_given_encoding_is_used(tmp_path, encoding, memory):
-    """The reader decodes all letters correctly, with and without a memory limit."""
+    """The reader decodes all characters correctly, with and without a memory limit."""
     words = ["東京", "テスト"] if encoding == "shift_jis" else ["café", "größe"]
     rows = 'who,text\r\n1,"{}, x"\r\n2,{}\r\n'.format(*words)
     (tmp_path / "t.csv").write_bytes(rows.encode(encoding))
@@ -218,7 +217,7 @@ def test_the_byte_order_mark_selects_the_encoding(tmp_path, encoding):
 
 
 def test_explicit_delimiters_override_detection(tmp_path):
-    """The first header fits two delimiters, and the second header fits none of the usual delimiters."""
+    """The first header fits two delimiters, and the second header contains none of the usual delimiters."""
     path = write(tmp_path, "who;text,who,text\nann;tea,bob,milk\n")
     assert read_engine(path, user="who", text="text").vocabulary.to_pylist() == ["milk"]
     with pytest.raises(ColumnError, match='no column "text"'):
@@ -251,7 +250,7 @@ def test_decoding_errors_name_the_row(tmp_path, place, words, encoding):
     cut=st.integers(0, 9),
 )
 def test_a_stream_is_transcoded_like_the_whole_text(text, encoding, sizes, cut):
-    """For any size of reads, the stream returns only text before the fault and then raises the error."""
+    """For any sizes of the parts, the stream returns only text before the fault and then raises an error."""
     data = text.encode(encoding, "ignore")
     data = data[: len(data) - cut]
     got, failed, ends = b"", False, [0, *accumulate(sizes), len(data)]
@@ -293,7 +292,7 @@ def test_invalid_delimiters_and_encodings_are_rejected(tmp_path, options, words)
 
 @pytest.mark.parametrize("options", [{"delimiter": ";"}, {"encoding": "cp1252"}])
 def test_csv_options_are_rejected_for_other_sources(tmp_path, options):
-    """Options for CSV are rejected for other sources, because they would be ignored silently."""
+    """Options for CSV are rejected for other sources, because they would otherwise be silently ignored."""
     table = {"who": [1], "text": ["tea"]}
     for source in (table, write(tmp_path, '{"who": 1, "text": "tea"}', "t.jsonl"), "https://localhost/t.parquet"):
         with pytest.raises(InputError, match="Remove csv="):
@@ -304,7 +303,7 @@ def test_csv_options_are_rejected_for_other_sources(tmp_path, options):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_plain_quotes_between_tabs_do_not_join_rows(tmp_path, memory):
-    """A quoted cell with a line break is rejected, because the rows between two plain quotes would become one text."""
+    """Quoted cells with line breaks are rejected, because two plain quotes could otherwise join rows."""
     options = vp.ReadOptions(memory=memory)
     path = write(tmp_path, 'who\ttext\n1\t"hello there\n2\tsecret of two\n3\tbye"\n4\t5" pipe\n', "t.tsv")
     other = write(tmp_path, path.read_text())
@@ -328,7 +327,7 @@ def test_plain_quotes_between_tabs_do_not_join_rows(tmp_path, memory):
     block=st.integers(1, 40),
 )
 def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
-    """Cells are unchanged for any division into blocks, and a missing value is not a cell in quotes."""
+    """Cells are unchanged for any division into blocks, and a missing value differs from the same cell in quotes."""
     text = io.StringIO()
     out = csv.writer(text, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\", lineterminator="\n")
     out.writerows([["who", "what"], *enumerate(rows)])
@@ -346,7 +345,7 @@ def test_backslashes_before_quotes_are_read_as_by_python(rows, block):
 
 
 def test_the_error_for_other_escapes_names_the_option(tmp_path):
-    """Without the option, a file with other escapes is rejected."""
+    """Without the option `escape`, a file with other escapes is rejected."""
     path = write(tmp_path, 'who,text\n1,"say \\"hi\\", twice"\n')
     with pytest.raises(SourceError, match=r"escape=.*--escape"):
         read_engine(path, user="who", text="text")
@@ -357,7 +356,7 @@ def test_the_error_for_other_escapes_names_the_option(tmp_path):
     ]
 
 
-@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and show nothing more.
+@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and test nothing more.
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 @pytest.mark.parametrize("quote", ["", '"'])
 def test_long_cells_are_valid(tmp_path, memory, quote):
@@ -371,7 +370,7 @@ def test_long_cells_are_valid(tmp_path, memory, quote):
     "tokenizer", [lambda texts: texts, lambda texts: [set(text.split()) for text in texts], lambda texts: [b"ab"] * 1]
 )
 def test_a_tokenizer_that_returns_no_lists_is_rejected(tokenizer):
-    """A string or a set is rejected, because the letters of a string would be tokens and the order of a set varies."""
+    """Strings and sets are rejected, because each letter would become a token and the order of a set varies."""
     with pytest.raises(InputError, match=r"a list of strings for each text, got a (str|set|bytes)") as caught:
         read_engine({"who": [1], "text": [SECRET]}, user="who", text="text", tokenizer=tokenizer)
     assert SECRET not in str(caught.value)
@@ -380,7 +379,7 @@ def test_a_tokenizer_that_returns_no_lists_is_rejected(tokenizer):
 @pytest.mark.parametrize("kind", ["tokens", "sequence"])
 @pytest.mark.parametrize("make", [list, pl.DataFrame, lambda rows: pl.DataFrame(rows).to_arrow()])
 def test_nulls_in_lists_are_counted_in_a_message(kind, make, capsys):
-    """The tokens around a null become neighbours, so a message reports nulls."""
+    """The tokens before and after a null become neighbours, so a message reports nulls."""
     rows = [{"who": number, "held": ["a", None, "b"]} for number in range(300)]
     read_engine(make(rows), user="who", **{kind: "held"})
     assert 'about 300 of the values in "held" are null and were skipped. The tokens before' in capsys.readouterr().err

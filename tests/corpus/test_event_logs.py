@@ -23,7 +23,7 @@ IN_ORDER = [("open", "check & sign", "close"), ("open",)]
 
 
 def log_of(events, *, namespace=' xmlns="http://www.xes-standard.org/"'):
-    """Return a log with nested attributes, globals and classifiers, written by the standard library."""
+    """Return a log with nested attributes, globals and classifiers, which the standard library writes."""
     root = ET.Element("log")
     ET.SubElement(ET.SubElement(root, "global", scope="event"), "string", key="concept:name", value="secret default")
     for case in dict.fromkeys(event[0] for event in events):
@@ -60,9 +60,9 @@ def test_an_event_log_is_read_as_a_table_of_events(tmp_path, name, namespace):
 
 @pytest.mark.parametrize("time", ["2026-01-01T10:00:00.000+01:00", "2026-01-01T10:00:00", "9999-12-31T23:59:58Z"])
 def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
-    """A log often has only dates.
+    """A log often contains only dates.
 
-    In this case, the order of the file determines the order in a trace, and the order of the names does not.
+    In this case, the order of the file, and not the order of the names, determines the order in a trace.
     """
     names = ["register", "check", "decide", "archive", "check"]
     events = [(case, name, time, None) for case in ("c1", "c2") for name in names]
@@ -74,9 +74,9 @@ def test_events_at_the_same_time_keep_the_order_of_the_file(tmp_path, time):
     ]
 
 
-@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and show nothing more.
+@pytest.mark.jit  # Without compiled kernels, long inputs would take minutes and test nothing more.
 def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
-    """A log of many blocks gives the sequences of the same events in memory."""
+    """A log of many blocks gives the same sequences as a table of these events in memory."""
     for name in ("BLOCK", "SMALL_BLOCK"):
         monkeypatch.setattr(files, name, 1 << 14)
     rng = random.Random(3)
@@ -113,7 +113,7 @@ def test_long_logs_are_read_in_blocks(tmp_path, monkeypatch):
     ],
 )
 def test_broken_logs_are_rejected_without_quoting_them(tmp_path, change, message, capfd):
-    """A truncated log raises an error and is not read as a smaller log. Neither messages nor output quote it."""
+    """A truncated log raises an error and is not read as a smaller log. Neither messages nor output quote the log."""
     (tmp_path / "log.xes").write_text(change(log_of(EVENTS)))
     with pytest.raises((SourceError, ColumnError), match=message) as caught:
         vp.read(tmp_path / "log.xes")
@@ -151,7 +151,7 @@ def test_columns_are_found_by_their_standard_names(tmp_path, names, kind, capsys
 
 
 def test_reading_a_text_table_as_an_event_log_is_reported(capsys):
-    """If a caller forgot text=, a message names the columns that were read instead."""
+    """If a caller omits text=, a message names the columns that were read instead."""
     table = {"person": ["p"], "notes": ["a b"], "activity": ["x"], "time": [1]}
     vp.read(table, user="person")
     said = capsys.readouterr().err
@@ -177,7 +177,7 @@ def test_columns_without_standard_names_are_not_guessed():
 
 
 def test_the_error_for_a_missing_attribute_explains_how_attributes_are_named(tmp_path):
-    """The message contains advice for logs, in which attributes of traces have the prefix `case:`."""
+    """The message explains that the names of trace attributes have the prefix `case:`."""
     path = tmp_path / "log.xes"
     path.write_text('<log><trace><event><string key="concept:name" value="a"/></event></trace></log>')
     with pytest.raises(ColumnError, match="The names of attributes of traces begin with `case:`") as caught:

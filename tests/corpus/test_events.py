@@ -86,7 +86,7 @@ def test_sequences_equal_the_reference_implementation(rows, pause):
     ],
 )
 def test_times_in_every_form_are_read(when):
-    """Times may have a time zone, have no time zone, or be strings."""
+    """Times with a time zone, times without a time zone, and strings are read."""
     rows = [(1, "home", 40), (1, "news", 10), (1, "é", 41), (2, "home", 0), (1, "home", 72)]
     corpus = read_engine(table_of(rows, when), user="who", sequence="page", order="at", session_gap="30min")
     assert sequences_of(corpus) == {1: [("news", "home", "é"), ("home",)], 2: [("home",)]}
@@ -108,7 +108,7 @@ def test_days_and_fractions_are_read():
 
 
 def test_a_memory_limit_does_not_change_the_result(monkeypatch, tmp_path):
-    """Each user's result is the same, even if rows are written to work files repeatedly."""
+    """Each user's result is the same, even if rows are repeatedly written to work files."""
     rows = [(user % 97, f"page {(user * 7) % 11}", (user * 31) % 1000) for user in range(20_000)]
     wanted = read_engine(table_of(rows), user="who", sequence="page", order="at", session_gap=5)
     written = []
@@ -151,7 +151,7 @@ def test_omitted_values_are_reported(capsys):
     ],
 )
 def test_the_first_row_of_a_source_determines_the_kind_of_times(tmp_path, first, later, memory):
-    """A time of another kind is rejected wherever it is, so no border of a batch or a file changes the result."""
+    """A time of another kind is rejected in any row, so the borders of batches and files do not change the result."""
     how = {"user": "who", "sequence": "page", "order": "at", "options": vp.ReadOptions(memory=memory, progress=False)}
 
     def table(time, number):
@@ -175,7 +175,7 @@ def test_the_first_row_of_a_source_determines_the_kind_of_times(tmp_path, first,
 
 
 def test_batches_of_one_kind_of_times_are_read():
-    """Dates and times without a zone are of the same kind. A batch without rows has no kind."""
+    """Dates and times without a zone are of the same kind. A batch without rows has no kind of times."""
     empty = table_of([], str)
     parts = [empty, table_of([(1, "home", 2)], lambda _: "2026-11-22"), empty]
     parts.append(table_of([(1, "news", 2)], lambda _: "2026-11-21 05:56:10.5"))

@@ -1,4 +1,4 @@
-"""Users and items of any type or of several columns, and the conversion of their values to strings and back."""
+"""Tests of users and items of any type or of several columns, whose values are converted to strings and back."""
 
 import datetime as dt
 from decimal import Decimal
@@ -57,7 +57,7 @@ def test_each_value_has_one_spelling_and_can_be_restored(kind, data):
 
 @given(rows=st.lists(st.tuples(st.text("a|\\", max_size=3), st.text("a|\\", max_size=3)), max_size=6))
 def test_values_of_several_columns_are_one_item_and_can_be_restored(rows):
-    """Values of composite items may contain bars and backslashes."""
+    """The values of composite items may contain vertical bars and backslashes."""
     keys = Keys((KeyColumn("a", "string"), KeyColumn("b", "string")))
     items = keys.spell([pa.array([a for a, _ in rows], pa.string()), pa.array([b for _, b in rows], pa.string())])
     assert len(set(items.to_pylist())) == len(set(rows))
@@ -127,7 +127,7 @@ def test_lists_of_typed_items_are_read():
 
 
 def test_counts_are_queried_with_keys():
-    """Iteration and look-up use the original values of the column."""
+    """Iteration and lookup use the original values of the column."""
     table = pl.DataFrame({"who": range(400), "shop": [7, 1] * 200})
     corpus = read_engine(table, user="who", items="shop")
     counts = vp.Items(max_items_per_user=1).release(corpus, BUDGET).count(corpus, BUDGET, counted_in_full=1)
@@ -138,14 +138,17 @@ def test_counts_are_queried_with_keys():
 
 @pytest.mark.parametrize("name", ["date", "zoned", "decimal", "bool", "time", "bytes"])
 def test_users_may_have_any_type_with_equality(name):
-    """The number of users equals the number of distinct values."""
+    """The number of users equals the number of distinct values in the column."""
     column = COLUMNS[name]
     corpus = read_engine(pa.table({"who": column, "what": ["a", "b", "c"]}), user="who", items="what")
     assert corpus.user_key.size == len(column.unique())
 
 
 def test_users_may_be_several_columns_or_uuids():
-    """Two rows belong to the same user only if all user columns agree. Equal concatenations are not enough."""
+    """Two rows belong to the same user only if all user columns agree.
+
+    Equal concatenations of the values are not enough.
+    """
     who = pa.array([UUID(int=1).bytes, UUID(int=1).bytes, UUID(int=2).bytes], pa.binary(16))
     table = pa.table({"a": ["x|", "x", "x|"], "b": ["y", "|y", "y"], "who": who, "what": ["a", "b", "c"]})
     assert read_engine(table, user=["a", "b"], items="what").user_key.size == 2
@@ -161,7 +164,7 @@ def test_times_are_the_same_in_every_unit():
 
 
 def test_floats_and_values_of_different_types_are_rejected(tmp_path):
-    """Floats and values of two types are rejected, and so is one column for both users and items."""
+    """Floats, values of two types, and one column for both users and items are rejected."""
     with pytest.raises(ColumnError, match=r"Floats.*Int64"):
         read_engine(pl.DataFrame({"who": [1], "key": [0.5]}), user="who", items="key")
     pl.DataFrame({"who": [1], "key": [7]}).write_parquet(tmp_path / "a.parquet")

@@ -1,4 +1,4 @@
-"""In 69 languages, every code path gives the same words, and ICU gives nearly the same."""
+"""In 69 languages, every code path gives the same words, and ICU gives nearly the same words."""
 
 import unicodedata
 
@@ -18,7 +18,7 @@ TEXTS = [*SENTENCES.values(), *SIGNS]
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_single_texts_and_the_reference_implementation_agree(text):
-    """A text gives the same words as a single text, as a prompt, and in the loops of the reference implementation."""
+    """A text gives the same words by itself, as a prompt, and in the loops of the reference implementation."""
     expected = naive_corpus.words(text)
     assert len(expected) >= 3
     assert words(text) == Cutter("words")(text) == cut_prompt(text, "words", ()).tokens == expected
@@ -27,7 +27,7 @@ def test_single_texts_and_the_reference_implementation_agree(text):
 @pytest.mark.parametrize("sentences", [False, True])
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_a_corpus_contains_the_same_words(sentences, memory):
-    """A corpus of all languages has the words of each text, whether or not its sentences are split first."""
+    """A corpus of all languages contains the words of each text, whether or not sentences are split first."""
     table = pl.DataFrame({"who": range(len(TEXTS)), "text": TEXTS})
     cut = vp.Tokenizer(sentences=sentences)
     options = vp.ReadOptions(memory=memory)
@@ -45,7 +45,7 @@ def test_the_words_of_a_row_depend_only_on_this_row():
 
 
 def by_icu(text: str) -> list[str]:
-    """Return the parts of a text in normal form that contain a letter or number, by the rules of ICU."""
+    """Split a folded text by the rules of ICU, and return the parts that contain a letter or number."""
     return [
         part for part in WordBreaker(folded(text), "") if any(unicodedata.category(each)[0] in "LN" for each in part)
     ]
@@ -65,7 +65,7 @@ def test_words_from_a_dictionary_are_marked():
 
 
 def test_kinds_follow_the_names_of_characters():
-    """The kinds agree with Unicode names, which show the characters of Hebrew, Hangul and scripts without spaces."""
+    """The kinds agree with Unicode names, which identify characters of Hebrew, Hangul and scripts without spaces."""
     codes = [code for code in range(0x30000) if unicodedata.category(chr(code))[0] in "LMN"]
     visible = [chr(code) for code in codes if not naive_corpus.is_invisible(chr(code))]
     assert len(visible) > 100_000

@@ -23,7 +23,7 @@ def texts(tmp_path_factory):
 
 @pytest.mark.jit
 def test_size_limits_of_methods_do_not_change_a_release(texts, monkeypatch):
-    """Repeatedly freeing pages, processing names in small parts, and numbering pairs in one thread change no gram."""
+    """Frequently freeing pages, processing names in small parts, and numbering pairs in one thread change no gram."""
     expected = PLAN.release(texts, seed=5)
     assert {len(gram) for gram in expected} == {1, 2, 3, 4}
     monkeypatch.setattr(pool_users, "ITEMS_BEFORE_FORGETTING", 1)
@@ -38,7 +38,7 @@ def test_size_limits_of_methods_do_not_change_a_release(texts, monkeypatch):
 @pytest.mark.parametrize("at_once", [1, 2, 1 << 20])
 @pytest.mark.parametrize("weights", [[0, 3, 0, 0, 4, 0, 5], [1, 2, 0, 4, 5, 6, 7], [0, 0], [1], []])
 def test_only_names_with_weight_remain(weights, at_once, monkeypatch):
-    """The cases are few or nearly all names with weight, and parts of any size."""
+    """The cases have few or nearly all names with weight, and parts of different sizes."""
     monkeypatch.setattr(weighing, "_NAMES_AT_ONCE", at_once)
     names = np.arange(len(weights)) * 10
     held = [(name, weight) for name, weight in zip(names.tolist(), weights, strict=True) if weight]
@@ -47,7 +47,7 @@ def test_only_names_with_weight_remain(weights, at_once, monkeypatch):
 
 
 def test_pools_do_not_keep_the_memory_of_larger_arrays():
-    """A slice of the large array would keep the memory of the entire array."""
+    """A slice of a large array would keep the memory of the entire array."""
     room = np.arange(1000, dtype=np.int32)
     batch = Batch.of(room[:3], np.array([0, 3]), np.array([7], np.uint64))
     assert batch.items.tolist() == [0, 1, 2]

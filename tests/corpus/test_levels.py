@@ -26,7 +26,7 @@ WORDS = "abcd"
 
 
 def naive_weights(users, length, candidates, weighting, limit, keys, secret, pass_name, name_of):
-    """Return the weights of bounded sets that the reference implementation computes from the library's own draws."""
+    """Return the weights that the reference implementation computes from bounded sets with the library's own draws."""
 
     def priority(number, gram):
         first, second = np.array([keys[number]], np.uint64), np.array([name_of[gram]], np.uint64)
@@ -66,7 +66,7 @@ def test_weights_at_every_length_equal_the_reference_implementation(users, data,
 
 
 def walk_and_compare(users, data, weighting, limit, single):
-    """Walk with sets drawn by hypothesis, and compare all weights at each length."""
+    """Walk with released sets that hypothesis draws, and compare all weights at each length."""
     corpus, secret = corpus_of(users), Secret.from_seed(5)
     keys, words = corpus.user_key.tolist(), corpus.vocabulary.to_pylist()
     levels, shares = corpus.length_walk(), shares_of(weighting, limit)
@@ -100,7 +100,7 @@ def walk_and_compare(users, data, weighting, limit, single):
 
 
 def compare_kept(levels, users, length, kept, limit, released):
-    """Check that the walk weighs the released grams by rank between `keep` and `extend`."""
+    """Check that, between `keep` and `extend`, the walk weighs the released grams by their ranks."""
     secret = Secret.from_seed(9)
     name_of = {gram: rank for rank, gram in enumerate(released)}
     keys = list(range(len(users)))
@@ -113,7 +113,7 @@ def compare_kept(levels, users, length, kept, limit, released):
 def prune(valid, data):
     """Return the candidates with random needs and estimates.
 
-    Some left grams need more than the estimates of some partners.
+    Some left grams need larger estimates than some partners have.
     """
     need = data.draw(st.lists(st.integers(0, 2), min_size=valid.need.size, max_size=valid.need.size), label="need")
     size, pairs = valid.estimates.size, valid.pairs
@@ -123,7 +123,7 @@ def prune(valid, data):
 
 
 def test_items_have_no_order_and_are_rejected():
-    """The message lists the arguments that give an order."""
+    """The message lists the arguments for ordered data."""
     corpus = corpus_of([[["a"]]])
     items = LocalCorpus(corpus.tokens, corpus.user_start, corpus.user_key, corpus.vocabulary, "items")
     levels = items.length_walk()

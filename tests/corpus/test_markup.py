@@ -1,4 +1,4 @@
-"""HTML is reduced to its visible text."""
+"""Tests that HTML is reduced to its visible text."""
 
 import polars as pl
 import pytest
@@ -125,13 +125,13 @@ def test_other_tokenisers_get_plain_text():
 
 
 def test_the_html_option_is_rejected_for_items():
-    """Items that resemble markup are plain keys, so the option would have no effect."""
+    """Items that look like markup are plain keys, so the option would have no effect."""
     with pytest.raises(vp.errors.InputError, match="html=True applies only to text="):
         read_engine({"who": [1], "what": ["<p>"]}, user="who", items="what", tokenizer=vp.Tokenizer(html=True))
 
 
 def test_the_command_removes_markup(tmp_path, capsys):
-    """The option --html of the command removes markup."""
+    """The command-line option --html removes markup."""
     path = tmp_path / "posts.parquet"
     pl.DataFrame({"who": range(900), "text": ["<p class='x'>tea</p>"] * 900}).write_parquet(path)
     call = ["items", str(path), "--user", "who", "--text", "text", "--html", "--epsilon", "4", "--delta", "1e-7"]

@@ -1,4 +1,4 @@
-"""A memory limit does not change results. Operations that cannot respect the limit are rejected."""
+"""Tests that a memory limit does not change results. Operations that cannot respect the limit are rejected."""
 
 import os
 import sqlite3
@@ -34,13 +34,13 @@ Reader = Callable[..., LocalCorpus]
 
 
 def tiny(room: int) -> MemoryLimit:
-    """Return a limit lower than any that a caller can request."""
+    """Return a limit that is lower than any limit that a caller can request."""
     return MemoryLimit(room + memory.FIXED_MEMORY, room, Path("/tmp"))
 
 
 @pytest.fixture
 def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
-    """Return a reader with such a low limit that all data is written to work files."""
+    """Return a reader with a limit that is so low that all data is written to work files."""
 
     def reader(source: object, room: int, **columns: object) -> LocalCorpus:
         with monkeypatch.context() as patch:
@@ -130,7 +130,10 @@ def test_a_memory_limit_does_not_change_the_release(monkeypatch, mechanism):
 
 
 def test_other_mechanisms_give_the_same_results_or_are_rejected():
-    """Heavy hitters and sequences work in memory. Results agree if the data fits, and otherwise an error is raised."""
+    """Heavy hitters and sequences require all data in memory.
+
+    If the data fits, the results agree. Otherwise, an error is raised.
+    """
     corpus = read_engine(table(4000, 600), user="who", text="text")
     hitters, sequences = vp.HeavyHitters(max_length=3), vp.Sequences(alphabet=("word0", "word1", "word2"))
     budget = {hitters: vp.Budget(20, 1e-3), sequences: vp.Budget(1)}
@@ -171,7 +174,7 @@ def test_a_user_with_nearly_all_items_is_read(within):
 
 
 def test_the_order_of_users_with_equal_keys_does_not_depend_on_the_rows(within, monkeypatch):
-    """Ids can be chosen so that fixed hashes agree.
+    """Users can choose ids whose fixed hashes are equal.
 
     The order of two such users does not depend on other users' rows.
     """
@@ -189,7 +192,7 @@ def test_the_order_of_users_with_equal_keys_does_not_depend_on_the_rows(within, 
 
 
 def test_a_source_is_read_in_the_thread_that_opened_it(within):
-    """Only the opening thread may read from SQLite, so this thread fetches the rows and another thread groups them."""
+    """SQLite requires that the opening thread reads, so this thread fetches rows and another thread groups them."""
     rows = table(3000, 400, names=False).select("who", "text")
     with sqlite3.connect(":memory:") as connection:
         connection.execute("create table posts (who integer, text text)")
@@ -204,7 +207,7 @@ def test_a_source_is_read_in_the_thread_that_opened_it(within):
 def test_the_sorter_sorts_like_sorted(records, most):
     """The sorter sorts by both keys and keeps the order of ties at any capacity.
 
-    The examples include more records with one key, or with one pair of keys, than fit into the capacity.
+    Some examples contain more records with the same key, or with the same pair of keys, than the capacity allows.
     """
     limit = tiny(1000)
     heads = np.zeros(len(records), HEAD)
@@ -231,7 +234,7 @@ def test_invalid_sizes_are_rejected(given):
 
 
 def test_too_low_limits_and_missing_folders_are_rejected(tmp_path):
-    """The cases are a limit below the needs of the libraries, a missing folder, and a lazy table of unknown size."""
+    """The cases are a limit below the memory of the libraries, a missing folder, and a lazy table of unknown size."""
     rows = table(10, 3)
     with pytest.raises(InputError, match="at least 896MiB"):
         read_engine(rows, user="who", text="text", options=vp.ReadOptions(memory="100MiB"))
@@ -281,7 +284,7 @@ print([name for name in ("pandas", "scipy.stats", "rich") if name in sys.modules
 def test_no_heavy_package_is_imported(tmp_path):
     """The script covers all steps from reading to loading.
 
-    `pa.array` imports pandas if it is installed, and pandas takes a tenth of the minimum limit.
+    If pandas is installed, `pa.array` imports it, and pandas uses a tenth of the minimum limit.
     """
     call = [sys.executable, "-c", LIGHT, *(tmp_path / name for name in ("a.parquet", "r", "m"))]
     done = subprocess.run(call, capture_output=True, check=True)
@@ -301,10 +304,10 @@ print(megabytes_of("VmHWM"))
 
 @pytest.mark.slow
 def test_resident_memory_remains_within_the_limit(tmp_path, record_property):
-    """Release n-grams from a quarter of a gigabyte of text at the minimum limit, including compilation of the kernels.
+    """A quarter of a gigabyte of text is released at the minimum limit, including the compilation of the kernels.
 
-    Words have fifteen letters, as in `tools/memory.py`. Shorter words would give more distinct tokens in the same
-    number of bytes, and this limit rejects them.
+    Words have fifteen letters, as in `tools/memory.py`. With shorter words, the same number of bytes would contain more
+    distinct tokens than this limit permits.
     """
     from support.memory_input import write_posts
 

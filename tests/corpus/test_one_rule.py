@@ -51,7 +51,7 @@ WEIGHTS = st.dictionaries(st.integers(0, 60), st.integers(1, 5 << 20), max_size=
 
 
 def rows_of(weights, spurious_names=()):
-    """Return the sums that Spark computes as weights by name, and the levels of spurious names without users."""
+    """Return rows as Spark computes them, with the weight of each name and the levels of spurious names."""
     theirs = dict(spurious_names)
     names = sorted({*weights, *theirs})
     columns = {"low": [weights.get(name, 0) for name in names], "spurious": [theirs.get(name, 0) for name in names]}

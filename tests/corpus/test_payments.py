@@ -1,4 +1,4 @@
-"""Tests of individual budgets and deferred candidates, and of errors if the users of two calls differ."""
+"""Tests of individual budgets and deferred candidates, and of the errors raised if the users of two calls differ."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ USERS = st.lists(st.lists(st.integers(-1, 5), max_size=6), min_size=1, max_size=
 
 
 def holdings_of(users):
-    """Return the items of users, by position."""
+    """Return the items of each user, in the order of users."""
     ids = np.array([place for user in users for place in user], np.int32)
     starts = np.cumsum([0, *map(len, users)]).astype(np.int64)
     return Holdings(ids, starts, np.arange(len(users), dtype=np.uint64), 6)
@@ -34,7 +34,7 @@ def holdings_of(users):
 
 @given(USERS, st.integers(1, 7))
 def test_runs_do_not_depend_on_the_division_of_users(users, at_once):
-    """Users are processed a few positions at a time, and some users have no items."""
+    """Users are processed a few items at a time, and some users have no items."""
     holdings = holdings_of(users)
     expected = runs_of_holdings(holdings, None, whole=True).tolist()
     with pytest.MonkeyPatch.context() as patch:
@@ -46,7 +46,7 @@ def test_runs_do_not_depend_on_the_division_of_users(users, at_once):
 def test_deferred_candidates_equal_those_of_plain_loops(lengths, wanted):
     """Each user's deferred candidates are distinct, and ordered by length and then by appearance."""
     found, expected, places = DeferredCandidates(None), [[] for _ in range(8)], np.array(sorted(wanted), np.int64)
-    # For each id, the rank among deferred candidates, or -1.
+    # The rank of each id among deferred candidates, or -1.
     ranks = np.array([sorted(wanted).index(place) if place in wanted else -1 for place in range(6)], np.int32)
     for number, users in enumerate(lengths):
         found.add(holdings_of(users), ranks, places.size)
@@ -71,7 +71,7 @@ def test_a_changed_number_of_users_is_rejected():
 
 
 def test_bounds_of_other_users_are_rejected():
-    """A call is rejected if more users paid than are weighed."""
+    """A call is rejected if the number of users who paid exceeds the number of users who are weighed."""
     with pytest.raises(InternalError, match="bounds of other users"):
         weigh(holdings_of([[0], [1]]), SHARES, 3, None, SECRET, "x", np.array([1, 1, 1]))
 

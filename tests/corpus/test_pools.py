@@ -1,4 +1,4 @@
-"""Tests of pools of adaptive rounds, with the draws of users, items that receive noise, and independence of users."""
+"""Tests of the pools of adaptive rounds, including draws, the items that receive noise, and independence of users."""
 
 import itertools
 
@@ -22,7 +22,7 @@ MEMORY = ("all of it", "a limit")
 
 
 class Recorded:
-    """Shares that give one unit to every drawn item, and record the sets and the numbers of items."""
+    """Shares that give one unit to every drawn item, and record the drawn sets and the numbers of items in the pool."""
 
     sequential, draws = True, False
 
@@ -68,7 +68,7 @@ def crowd(users=30, held=12, items=80, seed=4):
 
 
 def run(corpus, size, limit, rounds, step=None, seed=5):
-    """Return the sets of each round and the step, after a first round that releases nothing."""
+    """Return the drawn sets of each round and the step. The first round releases nothing."""
     pools, step = corpus.pools(Secret.from_seed(seed)), step or Step()
     pools.first_round(Recorded(), limit, nothing, "round 0")
     pools.draw(size, "pool")
@@ -90,8 +90,8 @@ def test_every_round_draws_exactly_the_limit_from_one_pool(memory):
     assert all(len(one) == 3 for each in sets for one in each)
     seen = [set().union(*(each[user] for each in sets)) for user in range(30)]
     assert all(len(pool) == 7 for pool in seen)
-    # Two rounds draw the same three of seven items with probability 1 in 35, and for all 30 users with probability
-    # 1e-46.
+    # Two rounds draw the same three of seven items with a probability of 1 in 35 for one user, and of 1e-46 for all 30
+    # users.
     assert all(one != other for one, other in itertools.pairwise(sets))
 
 
@@ -126,7 +126,7 @@ def test_dropped_items_are_not_drawn_again():
 
 @pytest.mark.parametrize("memory", MEMORY)
 def test_dropped_items_of_the_pool_are_counted_and_released_items_are_not(memory):
-    """Two rounds make decisions. Caps depend on the number of items of the pool that are not released."""
+    """Two rounds make decisions. Caps depend on the number of items in the pool that are not released."""
     states = np.array([RELEASED, DROPPED, UNDECIDED])
     corpus = corpus_of(crowd(), memory)
     pools, step = corpus.pools(Secret.from_seed(5)), Step(lambda names: states[names[:, 0] % 3])
@@ -201,7 +201,7 @@ def test_keeping_undecided_items_agrees_with_the_reference_implementation(sets, 
 
 
 def test_a_memory_limit_does_not_change_the_release():
-    """Pools in a work file and pools in memory give equal releases."""
+    """Pools in a work file and pools in memory give the same release."""
     rows = crowd(users=400, held=75, items=90)
     plan = vp.Items(max_items_per_user=2).plan(vp.Budget(3, 1e-3))
     releases = [plan.release(corpus_of(rows, memory), seed=3) for memory in MEMORY]

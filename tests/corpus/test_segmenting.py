@@ -1,4 +1,4 @@
-"""Tests of words of every script in the library, on the command line and in completions."""
+"""Tests of the words of every script in the library, on the command line and in completions."""
 
 import subprocess
 import sys
@@ -46,7 +46,7 @@ def test_words_of_every_script_are_split(text):
 
 @given(st.text(st.characters(codec="utf-8")))
 def test_words_are_in_the_order_of_the_text(text):
-    """The words occur in the folded text in the same order, and each begins with a letter or number."""
+    """The words occur in the folded text in the same order, and each word begins with a letter or number."""
     rest = segmenting.folded(text)
     for word in words(text):
         assert naive_corpus.category(word[0]) in ("L", "N")
@@ -103,7 +103,10 @@ def test_chinese_sentences_are_split(tmp_path, capsys):
     "columns", [{"text": "text", "tokenizer": each} for each in ("words", vp.Tokenizer("whitespace", True))]
 )
 def test_a_missing_library_is_reported(monkeypatch, columns):
-    """The error names the package. It does not depend on texts, so it is the same for texts that need no dictionary."""
+    """The error names the package.
+
+    The error does not depend on the texts, so it is the same for texts that need no dictionary.
+    """
     monkeypatch.setitem(sys.modules, "icu4py", None)
     with pytest.raises(vp.errors.InputError, match=r"pip install icu4py"):
         read_engine({"who": [1], "text": ["plain"]}, user="who", **columns)
@@ -120,7 +123,7 @@ def test_a_broken_library_is_reported(monkeypatch):
 
 
 def test_latin_text_loads_no_dictionary():
-    """ICU is loaded by the first text that needs it."""
+    """The first text that needs ICU loads it."""
     code = (
         "import sys, voxpop as vp; vp.read({'who': [1], 'text': ['Plain ❤️ e\u0301']}, user='who', text='text');"
         "assert 'icu4py' not in sys.modules; vp.read({'who': [1], 'text': ['今天']}, user='who', text='text');"

@@ -67,7 +67,7 @@ FORMS = [*FILES, "polars", "lazy", "pandas", "arrow", "batch", "reader"]
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_source_gives_the_same_corpus(tmp_path, form):
-    """Documents, vocabulary and keys agree for every form of the rows."""
+    """The documents, vocabulary and keys are the same for every form of the rows."""
     quoted = vp.CSV(quote='"') if str(form).startswith("tsv") else None  # A cell contains a line break.
     corpus = read_engine(write(tmp_path, form), user="who", text="text", csv=quoted)
     assert corpus_documents(corpus) == [
@@ -81,7 +81,7 @@ def test_every_source_gives_the_same_corpus(tmp_path, form):
 
 
 def test_folders_globs_and_lists_of_files_are_read(tmp_path):
-    """One user's rows may be in several files of different types."""
+    """The rows of one user may be in several files of different types."""
     (tmp_path / "deep").mkdir()
     TABLE.head(2).write_parquet(tmp_path / "a.parquet")
     TABLE.tail(3).write_csv(tmp_path / "deep" / "b.csv")
@@ -93,7 +93,7 @@ def test_folders_globs_and_lists_of_files_are_read(tmp_path):
 
 
 def test_integer_user_ids_are_used_as_keys():
-    """Integer ids may be signed or unsigned, and narrow or wide."""
+    """Integer ids may be signed or unsigned, with any number of bits."""
     for kind in (pl.Int8, pl.Int32, pl.Int64, pl.UInt64):
         table = pl.DataFrame({"who": pl.Series([7, 3, 7], dtype=kind), "text": ["a", "b", "c"]})
         assert read_engine(table, user="who", text="text").user_key.tolist() == [7, 3]
@@ -161,7 +161,7 @@ def test_exactly_one_content_column_is_required(given):
 
 
 def test_a_null_user_is_rejected_with_its_row(tmp_path):
-    """The error names the file or the table, and the row."""
+    """The error names the file or the table, and also the row."""
     table = pl.DataFrame({"who": ["a", None], "text": [SECRET, SECRET]})
     table.write_csv(tmp_path / "t.csv")
     for source, where in ((table, "the table, row 2"), (tmp_path / "t.csv", "t.csv, row 2")):
@@ -234,7 +234,7 @@ def plans():
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_a_source_without_rows_gives_an_empty_release(tmp_path, plans, memory):
-    """The source has only a header. An error would distinguish it from a table with one user."""
+    """The source has only a header. An error would distinguish such a source from a table with one user."""
     (tmp_path / "header.csv").write_text("who,text\n")
     corpus = read_engine(tmp_path / "header.csv", user="who", text="text", options=vp.ReadOptions(memory=memory))
     for plan in plans:
@@ -260,7 +260,10 @@ def test_json_strings_that_look_like_dates_are_strings(tmp_path, days):
 
 
 def test_json_users_texts_and_lists_that_look_like_dates_are_strings(tmp_path):
-    """Users, texts and lists that look like dates are also strings. Lists that are all empty are lists of strings."""
+    """Users, texts and lists that look like dates are also strings.
+
+    If all lists are empty, they are lists of strings.
+    """
     rows = [
         {"who": f"2020-01-{day:02d}", "text": "2020-01-01T00:00:00", "bag": ["2020-01-01"], "no": []} for day in (1, 2)
     ]
@@ -293,7 +296,7 @@ def test_repr_of_a_corpus_contains_no_data():
 
 
 def test_codes_beyond_their_dictionary_are_reported_as_damage():
-    """Damaged Parquet files can contain such codes, and Arrow reads them without an error.
+    """Damaged Parquet files can contain codes beyond the dictionary, and Arrow reads such codes without an error.
 
     Fuzzing found the case. The reader rejects the column without quoting data.
     """
@@ -306,7 +309,10 @@ def test_codes_beyond_their_dictionary_are_reported_as_damage():
 
 
 def test_a_column_name_that_is_not_utf8_is_reported_as_damage(tmp_path):
-    """Arrow reads such a schema, but raises a Python error when the name is used. Fuzzing found the case."""
+    """Arrow reads a schema with such a name, but raises a Python error when the name is used.
+
+    Fuzzing found the case.
+    """
     path = tmp_path / "t.feather"
     feather.write_feather(pa.table({"who": ["ann"], "text": ["tea"]}), path, compression="uncompressed")
     head, footer = path.read_bytes()[:-100], path.read_bytes()[-100:]

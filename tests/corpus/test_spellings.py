@@ -1,4 +1,4 @@
-"""Ids of users that differ only in case or spaces are counted for the owner of the data."""
+"""Tests of the count of user ids that differ only in case or spaces, which informs the owner of the data."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ NAME = "ids that differ in case or spaces only"
 
 
 def plain(user):
-    """Return the id of one column without case and spaces, as the reference computes it."""
+    """Return an id of one column without case and spaces, as the reference implementation computes it."""
     return user.lower().strip()
 
 
@@ -30,7 +30,7 @@ def plain(user):
 def test_similar_ids_are_counted(ids, spills):
     """The result is the number of distinct ids minus the number of distinct ids without case and spaces.
 
-    A memory limit does not change it.
+    A memory limit does not change this number.
     """
     table = pl.DataFrame({"who": ids * 10, "what": ["tea"] * (10 * len(ids))})
     with pytest.MonkeyPatch.context() as patch:
@@ -43,7 +43,7 @@ def test_similar_ids_are_counted(ids, spills):
 
 
 def table_of(people=400):
-    """Return rows of people. Half of the people also have an id in lower case with a space."""
+    """Return rows of persons. Half of the persons also have an id in lower case with a space."""
     ids = [f"C{number:03}" for number in range(people)]
     return pl.DataFrame({"who": [*ids, *(f"{each.lower()} " for each in ids[::2])], "shop": 7, "what": "tea"})
 
@@ -68,7 +68,7 @@ def test_the_message_about_similar_ids_names_the_next_step(suffix, columns, tmp_
 
 
 def test_clean_ids_have_no_message(capsys):
-    """Whole numbers, and ids with only one spelling, cause no message."""
+    """Integer ids, and ids with only one spelling, cause no message."""
     for who in (range(400), [f"C{number}" for number in range(400)]):
         corpus = vp.read(pl.DataFrame({"who": who, "what": "tea"}), user="who", items="what")
         assert corpus.summary(exact=True).figures[NAME] == "0"

@@ -54,7 +54,7 @@ def test_other_folders_are_not_overwritten(tmp_path, corpus):
 
 
 def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
-    """An error during writing keeps the old corpus and leaves no temporary files."""
+    """After an error during writing, the old corpus is unchanged and no temporary files remain."""
     corpus.save(tmp_path / "c")
     monkeypatch.setattr(
         store.np.lib.format,
@@ -69,7 +69,7 @@ def test_a_failed_save_leaves_the_old_corpus(tmp_path, corpus, monkeypatch):
 
 @pytest.mark.parametrize("name", ["tokens.npy", "user_start.npy", "vocabulary.arrow", "corpus.json"])
 def test_damage_is_detected(tmp_path, corpus, name):
-    """A truncated file raises an error with advice."""
+    """A truncated file causes an error with advice."""
     corpus.save(tmp_path / "c")
     path = tmp_path / "c" / name
     path.write_bytes(path.read_bytes()[:-9])

@@ -1,4 +1,4 @@
-"""Tests of work in other threads, with the order of results, the fetching thread, and the propagation of errors."""
+"""Tests of work in other threads, including the order of results, the fetching thread, and raised errors."""
 
 import threading
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from voxpop.kernels.threads import in_order, one_ahead, one_behind
 
 @pytest.mark.parametrize("tasks", [0, 1, 2, 3, 100])
 def test_results_are_in_order_and_a_single_task_needs_no_thread(tasks):
-    """An iterator returns the tasks. The error of a task is raised when the result of this task is read."""
+    """The tasks are the elements of an iterator. The error of a task is raised when the result of this task is read."""
     worked_in = set()
 
     def work(task: int) -> int:
@@ -28,7 +28,7 @@ def test_results_are_in_order_and_a_single_task_needs_no_thread(tasks):
 
 
 def test_one_ahead_keeps_the_order_and_raises_errors():
-    """Items may be any values except None. An error during fetching is raised when the item is requested."""
+    """The items may be any values except None. An error during fetching is raised when the item is requested."""
     assert list(one_ahead(iter([1, 0, (), 2]))) == [1, 0, (), 2]
     assert list(one_ahead(iter([]))) == []
 

@@ -1,4 +1,4 @@
-"""Tests of all tokenisers, which are names, patterns and callables."""
+"""Tests of all kinds of tokenisers."""
 
 import re
 
@@ -48,9 +48,7 @@ def test_invalid_tokenizers_are_rejected(tokenizer, words):
 
 
 def test_lack_of_memory_is_not_reported_as_an_error_of_the_tokenizer():
-    """A MemoryError propagates, because each engine gives its own advice about memory.
-
-    The message of the error is omitted.
+    """A MemoryError is propagated without its message, because each engine gives its own advice about memory.
     """
 
     def hungry(texts):

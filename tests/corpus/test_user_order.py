@@ -58,7 +58,7 @@ def test_an_additional_user_does_not_reorder_the_other_users(path, hashes, data)
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_the_weighing_order_does_not_depend_on_positions(path, hashes, data):
-    """Any order of users in the table gives one weighing order."""
+    """Any order of users in the table gives the same weighing order."""
     shuffled = data.draw(st.permutations(range(len(hashes))), label="keys")
     orders = [
         [keys[place] for place in path(users_of(keys, [1] * len(keys)), FewBits(hashes))]
@@ -72,7 +72,7 @@ EIGHT = [8, 0, 64, 128, 192, 256, 320, 384]
 
 @PATHS
 def test_an_eighth_user_does_not_reorder_the_other_users(path):
-    """In a broken variant, the bits of positions depended on the number of users, which swapped two of eight users."""
+    """In a broken variant, the number of compared bits depended on the number of users, so two users were swapped."""
     every = path(users_of(range(8), [1] * 8), FewBits(EIGHT))
     assert [user for user in every if user < 7] == path(users_of(range(7), [1] * 7), FewBits(EIGHT))
     assert sorted(every) == list(range(8))
@@ -83,7 +83,7 @@ WEIGHERS = pytest.mark.parametrize("weigh", [weigh_in_memory, weigh_within_limit
 
 @WEIGHERS
 def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
-    """When the bits depended on the number of users, two of seven users were swapped, and the distance was 1.1803."""
+    """When the bits depended on the number of users, two of seven users were swapped, at a distance of 1.1803."""
     held = ["ab", "abc", "z", "z", "z", "a", "z", "c"]
     every, fewer = (corpus_of([[[*items]] for items in some]) for some in (held, held[:7]))
     secret, shares = FewBits(EIGHT), l2_shares(4, 1.86)
@@ -92,12 +92,12 @@ def test_the_eighth_user_changes_the_histogram_by_at_most_one(weigh):
 
 
 def by_the_bits_that_users_leave(keys, secret, pass_name):
-    """This broken variant, once used within a memory limit, ignores as many low bits as the number of users has."""
+    """Ignore as many low bits as the number of users has, as a broken variant within a memory limit once did."""
     return by_bits(keys.size.bit_length(), keys, secret, pass_name)
 
 
 def by_33_bits(keys, secret, pass_name):
-    """The broken variant formerly used in memory and on Spark orders users who agree in 33 bits by position."""
+    """Order users who agree in 33 bits by position, as a broken variant in memory and on Spark once did."""
     return by_bits(31, keys, secret, pass_name)
 
 
@@ -115,7 +115,7 @@ def test_a_mutant_whose_bits_depend_on_the_number_of_users_is_detected(monkeypat
 
 @pytest.mark.parametrize("twin", [by_33_bits, by_the_bits_that_users_leave])
 def test_a_mutant_that_orders_by_position_is_detected(twin):
-    """If two users with equal compared bits exchange positions, they are weighed in another order."""
+    """In the mutants, two users with equal compared bits are weighed in another order if they exchange positions."""
     secret, keys = FewBits([3, 3, 3, 3]), np.arange(4, dtype=np.uint64)
     orders = [some[twin(some, secret, "x")].tolist() for some in (keys, keys[::-1])]
     assert orders[0] != orders[1]
@@ -126,7 +126,7 @@ MILLIONS = 1 << 23
 
 
 def swapped_by_the_twin(secret, pass_name):
-    """Return pairs of users that are swapped if 2^23 users leave 40 bits to compare, and one user fewer leaves 41."""
+    """Return the pairs of users that are swapped if 40 bits are compared for 2^23 users, and 41 for one user fewer."""
     hashes = secret.draws(f"order/{pass_name}", np.arange(MILLIONS, dtype=np.uint64), 0)[:, 0]
     order = np.argsort(hashes)
     first, second = order[:-1], order[1:]
@@ -136,7 +136,7 @@ def swapped_by_the_twin(secret, pass_name):
 
 
 def millions(pairs, count):
-    """Return users. Only a few of them have items.
+    """Return a corpus of users. Only a few users have items.
 
     One user of each pair has two words, and the other user has one of these words. The last user has a separate word.
     """

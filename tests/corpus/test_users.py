@@ -32,7 +32,7 @@ def test_users_are_numbered_by_first_appearance(ids, ordered, data):
 
 @pytest.mark.parametrize("other", [pa.int64(), pa.uint64()])
 def test_large_unsigned_ids_keep_their_bits(other):
-    """Ids from 2^63 on differ from small ids, and an id has one code in files of both types."""
+    """Ids of 2^63 and more differ from small ids, and an id has the same code in files of both types."""
     ids = [1, 2**63, 2**64 - 1]
     codes, keys, _ = encode_users([numbered_users(pa.array(ids, pa.uint64())), numbered_users(pa.array([7, 1], other))])
     assert keys.tolist() == [*ids, 7]

@@ -12,7 +12,7 @@ LISTS = st.lists(st.lists(st.tuples(st.text(max_size=4), st.booleans()), unique_
 
 @given(lists=LISTS)
 def test_lists_of_words_are_merged(lists):
-    """The merged words are distinct, sorted by UTF-8 bytes, and contain every used word."""
+    """The merged words are distinct and sorted by UTF-8 bytes, and include every used word."""
     words = [pa.array([word for word, _ in each], pa.large_string()) for each in lists]
     used = [np.array([use for _, use in each], np.bool_) for each in lists]
     vocabulary, names = merge_words(words, used)

@@ -1,4 +1,4 @@
-"""Values that 32 or 63 bits cannot distinguish are rejected.
+"""Tests that values are rejected if 32 or 63 bits cannot distinguish them.
 
 The tests replace limits such as 2^31 with lower limits.
 """
@@ -32,13 +32,13 @@ def tiny(room):
 
 @pytest.fixture
 def few_numbers(monkeypatch):
-    """Return a function that sets the number of available numbers."""
+    """Return a function that sets how many numbers are available."""
     return lambda most: monkeypatch.setattr(widths, "MOST_NUMBERS", most)
 
 
 @pytest.mark.parametrize("who", [[1, 2, 3, 4, 5], [5, 4, 3, 2, 1], ["a", "b", "c", "d", "e"]])
 def test_more_users_than_numbers_are_rejected(few_numbers, who):
-    """With more users than numbers, a code would repeat, so two users would be treated as one."""
+    """With more users than numbers, two users would have the same code and would be treated as one user."""
     table = pl.DataFrame({"who": who, "what": ["tea"] * 5})
     few_numbers(5)
     assert read_engine(table, user="who", items="what").user_key.size == 5
@@ -50,9 +50,9 @@ def test_more_users_than_numbers_are_rejected(few_numbers, who):
 
 @pytest.mark.parametrize("bounded", [False, True])
 def test_more_users_than_marks_are_rejected(few_numbers, bounded):
-    """Marks of 32 bits record which user's items were seen.
+    """A mark of 32 bits records the last user of each item.
 
-    Beyond this number, an item of one user would count twice.
+    Beyond this number of users, an item of one user would count twice.
     """
     corpus = corpus_of([[["tea", "tea"]]] * 5)
     corpus = corpus.within(tiny(1 << 20)) if bounded else corpus
@@ -114,7 +114,10 @@ def test_an_order_of_users_must_be_drawn_at_the_first_length():
 
 
 def test_keys_of_candidates_increase_up_to_the_last_group():
-    """For groups from 2^27 on, keys overflowed, and candidates were lost or invented. Such groups are now rejected."""
+    """With 2^27 groups or more, keys overflowed, and candidates were lost or invented.
+
+    Such numbers of groups are now rejected.
+    """
     last = np.array([MOST_GROUPS - 2, MOST_GROUPS - 1])
     keys = [candidates._key(last, np.int64(estimate)) for estimate in (NO_ESTIMATE, MOST_ESTIMATE, 0)]
     assert np.concatenate(keys).tolist() == [

@@ -1,4 +1,4 @@
-"""Tests of vocabularies of parts of the data that are merged on disk."""
+"""Tests of merging, on disk, the vocabularies of parts of the data."""
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ def runs_of(lists, room, folder):
 
 @given(st.lists(WORDS, min_size=1, max_size=5), st.sampled_from([1, 4000, 1 << 20]))
 def test_any_lists_are_merged(tmp_path_factory, lists, room):
-    """Each word occurs once, in order, and every list receives the numbers of its words."""
+    """Each word occurs once, words are sorted, and every list receives the numbers of its words."""
     runs = runs_of(lists, room, tmp_path_factory.getbasetemp())
     merged = runs.merged().to_pylist()
     assert merged == sorted(set().union(*lists), key=str.encode)
@@ -34,7 +34,7 @@ def test_any_lists_are_merged(tmp_path_factory, lists, room):
 def test_the_number_of_merges_is_the_number_of_blocks_of_one_list(monkeypatch, tmp_path):
     """The number of merges does not grow with the number of lists.
 
-    The test merges forty lists of 2,000 words, and reads about 90 words of each at a time.
+    The test merges forty lists of 2,000 words, and reads about 90 words of each list at a time.
     """
     rng = np.random.default_rng(0)
     every = [f"w{number:07}" for number in range(6000)]

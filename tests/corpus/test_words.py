@@ -69,7 +69,7 @@ def cut(texts: list[str]) -> list[list[str]]:
 
 @pytest.mark.parametrize("text", TRICKY)
 def test_difficult_texts_are_split_like_the_reference(text):
-    """The texts contain URLs, apostrophes, combining marks, special lower cases, other scripts and control codes."""
+    """The texts contain URLs, apostrophes, combining marks, special case mappings, other scripts and control codes."""
     assert cut([text]) == [naive_corpus.words(text)]
 
 
@@ -97,7 +97,7 @@ TEXTS = st.one_of(
 @given(texts=st.lists(TEXTS, max_size=8))
 @settings(max_examples=300)
 def test_any_text_is_split_like_the_reference(texts):
-    """The kernel equals the reference implementation for any Unicode text, including texts on the slow path."""
+    """The kernel agrees with the reference implementation on any Unicode text, including texts on the slow path."""
     assert cut(texts) == [naive_corpus.words(text) for text in texts]
 
 
@@ -109,7 +109,7 @@ def test_every_apostrophe_becomes_the_plain_apostrophe(apostrophe):
 
 @pytest.mark.jit
 def test_the_table_of_names_grows():
-    """The texts contain far more words than the initial capacity, and one document larger than the arena."""
+    """The texts contain far more words than the initial capacity, and one document that is larger than the arena."""
     texts = [f"word{i} {'x' * (i % 40)}{i}" for i in range(60_000)] + ["y" * 3_000_000 + " end"]
     assert cut(texts) == [text.split() for text in texts]
 
@@ -129,7 +129,7 @@ def test_text_buffers_of_slices_and_nulls_are_read():
     )
 )
 def test_a_corpus_groups_documents_by_user(rows):
-    """Users are contiguous and in order of appearance, documents are in order, and ids rank tokens by their bytes."""
+    """Users are contiguous and in order of appearance, their documents are in order, and ids rank tokens by bytes."""
     table = pl.DataFrame({"who": [u for u, _ in rows], "text": [" ".join(tokens) for _, tokens in rows]})
     corpus = read_engine(table, user="who", text="text")
     lowered = [(user, [token.lower() for token in tokens]) for user, tokens in rows]

@@ -1,4 +1,4 @@
-"""A fixture that builds releases to count."""
+"""A fixture that builds releases for tests of counts."""
 
 import pyarrow as pa
 import pytest

@@ -1,4 +1,4 @@
-"""Tests of counts of users, which are correct up to the noise and include their spend."""
+"""Tests of counts of users, which are correct up to the noise and record their spend."""
 
 import numpy as np
 import polars as pl
@@ -44,7 +44,7 @@ def test_counts_differ_from_the_truth_only_by_noise(release_of):
 
 
 def test_grams_without_users_also_get_noise(release_of):
-    """Over 300 of 400 counts of absent grams differ from 0, and their mean is near 0 (false alarm below 1e-10)."""
+    """Over 300 of 400 counts differ from 0, and the mean of all 400 is near 0 (false alarm below 1e-10)."""
     corpus = corpus_of([[["a"]]])
     counts = release_of((f"x{i}",) for i in range(400)).count(corpus, BUDGET, counted_in_full=4)
     assert np.count_nonzero(counts.users) > 300
@@ -65,14 +65,14 @@ def test_two_counts_never_share_noise(release_of):
 
 @pytest.mark.parametrize("limit", [1, 3, 7, 1000, 10**6])
 def test_squares_of_shares_never_exceed_the_limit(limit):
-    """The squares of shares are within the limit in whole numbers, for every number of grams that a user may have."""
+    """In integer arithmetic, the squares of the shares are within the limit for every number of grams per user."""
     shares = [int(share) for share in share_table(limit, 5000)]
     assert all(held * share * share <= limit * UNIT * UNIT for held, share in enumerate(shares))
     assert shares[min(limit, 5000)] == UNIT
 
 
 def test_limits_halve_with_each_length(release_of):
-    """Limits never exceed the number of grams of a length."""
+    """The limit of a length never exceeds the number of released grams of this length."""
     release = release_of([*((f"w{i}",) for i in range(50)), *((f"w{i}", "w1") for i in range(50)), ("a", "b", "c")])
     assert CountsMechanism(60).plan(BUDGET, release).limits == (50, 30, 1)
     assert CountsMechanism(5).plan(BUDGET, release).limits == (5, 3, 1)
@@ -123,7 +123,7 @@ def test_phrases_of_items_are_rejected(release_of):
 
 
 def test_an_empty_release_has_no_counts(release_of):
-    """Empty counts cause no error."""
+    """Counting an empty release gives an empty result and no error."""
     counts = release_of([]).count(corpus_of([[["a"]]]), BUDGET)
     assert (len(counts), list(counts), counts.to_polars().height) == (0, [], 0)
 
@@ -140,7 +140,7 @@ def test_counts_are_written_as_tables(release_of):
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
-    """Loaded counts equal the saved counts, remain if their release is saved again, and belong to no other release."""
+    """Loaded counts equal the saved ones, remain if their release is saved again, and fit no other release."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     counts = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")
@@ -157,7 +157,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
 
 
 def test_paid_counts_are_replaced_only_with_overwrite(release_of, tmp_path):
-    """Neither other counts nor another release replace paid counts, except with `overwrite=True`."""
+    """Neither other counts nor another release can replace paid counts, except with `overwrite=True`."""
     release, other = release_of([("a",), ("b",)]), release_of([("c",)])
     counts = release.count(corpus_of([[["a"]]] * 9), BUDGET)
     release.save(tmp_path / "words")

@@ -43,7 +43,7 @@ def corpus(table):
 def random_neighbours(rng):
     """Draw a release, a list, a limit, and a collection with its neighbour.
 
-    Only the extra user has some of the listed items, and no user has some others.
+    One listed item belongs only to the extra user, and another listed item belongs to no user.
     """
     words = "abcdef"[: rng.integers(2, 7)]
     others = [[[words[i] for i in rng.integers(0, len(words), rng.integers(1, 20))]] for _ in range(rng.integers(1, 4))]
@@ -54,7 +54,7 @@ def random_neighbours(rng):
 
 
 def farthest(release_of, rng, prepared=to_count):
-    """Return the distance of neighbours' counts relative to the sensitivity, which is infinite if their rows differ."""
+    """Return the distance of two neighbours' counts relative to the sensitivity, or infinity if their rows differ."""
     grams, listed, limit, others, extra = random_neighbours(rng)
     plan = CountsMechanism(limit, listed).plan(BUDGET, release_of(grams))
     pairs = [prepared(plan, corpus_of(each)) for each in ([*others, extra], others)]
@@ -71,7 +71,7 @@ def search(release_of, prepared=to_count):
 
 @pytest.mark.jit
 def test_neighbours_have_the_same_rows_and_are_within_the_sensitivity(release_of):
-    """The worst of 150 pairs is close to the sensitivity."""
+    """The distance of the worst of 150 pairs is close to the sensitivity."""
     assert 0.98 < search(release_of) <= 1.0
 
 
@@ -117,7 +117,7 @@ def test_every_listed_key_has_a_row(corpus):
 
 
 def test_items_without_users_get_noise(release_of):
-    """Over 300 of 400 counts differ from 0, and their mean is near 0 (false alarm below 1e-10)."""
+    """Over 300 of 400 counts differ from 0, and the mean of all 400 is near 0 (false alarm below 1e-10)."""
     listed = [f"x{number}" for number in range(400)]
     counts = release_of([("a",)]).count(corpus_of([[["a"]]]), BUDGET, known=listed, counted_in_full=4)
     zeros = counts.users[~counts.released]
@@ -127,7 +127,7 @@ def test_items_without_users_get_noise(release_of):
 
 
 def test_phrases_keep_their_counts(release_of):
-    """A list adds words to a release of phrases."""
+    """A list adds words to the counts of a release of phrases."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 1000)
     counts = release_of([("b",), ("a", "b")]).count(corpus, BUDGET, known=["z", "a"])
     assert set(dict(counts.each_gram())) == {("a",), ("b",), ("z",), ("a", "b")}
@@ -185,7 +185,7 @@ def test_errors_of_lists_precede_the_charge(corpus, tmp_path):
 
 
 def test_strings_of_a_list_are_converted_to_values_of_the_columns():
-    """Two spellings of a price and of a time equal the same key of the data, which has one row."""
+    """Two spellings of a price and of a time are converted to the same key of the data, which has one row."""
     moments = [datetime(2026, 1, 1, 3)] * 3000
     rows = pl.DataFrame({"who": range(3000), "price": [Decimal("1.50")] * 3000, "at": moments, "paid": [True] * 3000})
     corpus = vp.read(rows, user="who", items=["price", "at", "paid"])
@@ -232,7 +232,7 @@ def test_texts_of_a_list_are_tokenized(release_of):
 
 
 def test_the_command_counts_a_list(table, tmp_path, capsys):
-    """`voxpop count --known` counts all items of a file, and the plan states the size of the list."""
+    """`voxpop count --known` counts all items of a file, and the plan contains the size of the list."""
     table.write_parquet(tmp_path / "rows.parquet")
     KEYS.write_csv(tmp_path / "known.csv")
     where = [str(tmp_path / "rows.parquet"), "--user", "who", "--items", "country", "--items", "year"]

@@ -1,4 +1,4 @@
-"""Tests of the private choice of the limit of counts, with its cost, its histogram and the chosen limit."""
+"""Tests of the private choice of the limit of counts, including the cost, the histogram and the chosen limit."""
 
 from dataclasses import replace
 from math import sqrt
@@ -28,12 +28,12 @@ def plan_of(release=WORDS, budget=BUDGET):
 
 
 def mus(plan):
-    """Return mu of the counts by limit, from the numbers that would be used."""
+    """Return the mu of the counts for each limit of the menu."""
     return [root_above(max(1, sum(each.limits))) / each.sigma for each in plan.proof.menu]
 
 
 def holders(sizes):
-    """Return a corpus of users who have the first words of the list, each twice."""
+    """Return a corpus of users who have each of the first words of the list twice."""
     return corpus_of([[[f"w{number:03}" for number in range(size)] * 2] for size in sizes])
 
 
@@ -47,7 +47,7 @@ def classes(engine, edges=(4, 16, 64), counted=None):
 
 @pytest.mark.parametrize("budget", [BUDGET, vp.Budget(0.1, 1e-6), vp.Budget(12, 1e-12)], ids=str)
 def test_every_limit_and_the_histogram_are_within_the_budget(budget):
-    """A computation to eighty digits shows that the planned numbers are within the budget.
+    """A computation to eighty digits shows that the planned noise scales are within the budget.
 
     A histogram with less noise exceeds the budget.
     """
@@ -78,7 +78,7 @@ def test_the_charge_does_not_depend_on_the_choice():
 
 @pytest.mark.jit
 def test_the_chosen_limit_has_nearly_the_smallest_error():
-    """Errors are compared with the exact counts, for users of three sizes.
+    """The error of the chosen limit is compared with the errors of other limits, for users with three numbers of words.
 
     Averaging 300 errors keeps false alarms below 1e-9.
     """
@@ -94,7 +94,7 @@ def test_the_chosen_limit_has_nearly_the_smallest_error():
 
 @pytest.mark.jit
 def test_engines_count_the_same_classes():
-    """There are users at the edges of classes. Words that are not on the list do not count."""
+    """Some users are at the edges of classes. Words that are not on the list do not count."""
     corpus = holders([0, 1, 3, 4, 15, 16, 64, 300])
     assert classes(corpus) == classes(naive_of(corpus)) == [2, 2, 1, 2]
     odd = np.arange(300) % 2 == 1
@@ -126,7 +126,7 @@ def test_a_user_moves_one_class_by_one(monkeypatch):
 
 @pytest.mark.jit
 def test_the_histogram_has_the_planned_noise(monkeypatch):
-    """The noise has the standard deviation of the plan and a separate name."""
+    """The noise has the standard deviation of the plan and its own name."""
     seen, real = [], releasing.CellNoise
     monkeypatch.setattr(releasing, "CellNoise", lambda *given: seen.append(given) or real(*given))
     plan = plan_of()

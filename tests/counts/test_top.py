@@ -35,7 +35,7 @@ def counted(users, release):
 @given(users=written_users(), grams=GRAMS)
 @settings(max_examples=150)
 def test_every_user_counts_once_and_in_full(release_of, users, grams):
-    """For any data and grams of any length, the results are exactly the numbers of users."""
+    """For any data and grams of any length, noise is added to the exact numbers of users."""
     release = release_of(grams)
     expected = holders(users, list(release), [10**9] * max(map(len, grams)))
     assert counted(users, release).tolist() == [expected[gram] for gram in release]
@@ -48,21 +48,21 @@ def farthest(users, release, extra):
 
 @given(users=written_users(), grams=GRAMS, extra=written_users(users=1))
 def test_one_user_increases_every_count_by_at_most_one(release_of, users, grams, extra):
-    """One user increases every count by at most one, as the bound on picks assumes. The test uses the real walks."""
+    """Each count increases by 0 or 1, as the bound on picks assumes. The test uses the real walks."""
     release = release_of(grams)
     moved = counted([*users, extra[0]], release) - counted(users, release)
     assert ((moved == 0) | (moved == 1)).all()
 
 
 def test_a_walk_that_counts_occurrences_is_detected(release_of, monkeypatch):
-    """In the planted fault, a word that a user writes five times counts five times."""
+    """With this planted fault, each word of a user counts five times."""
     from voxpop.privacy.gate import counts as holders_module
 
     class Occurrences(holders_module.HolderShares):
         """A share of one for each occurrence of a word."""
 
         def add(self, histogram, items, starts):
-            """Count users five times."""
+            """Count each user five times."""
             np.add.at(histogram, items, 5 * UNIT)
 
     monkeypatch.setattr(holders_module, "HolderShares", Occurrences)
@@ -91,7 +91,10 @@ def test_all_items_are_ranked_if_k_is_larger(release_of):
 
 
 def test_every_gram_gets_fresh_noise(release_of):
-    """Words without users are in random order, so two rankings differ. A seeded ranking is repeatable and marked."""
+    """Words without users are in random order, so two rankings differ.
+
+    A seeded ranking is repeatable and marked as not private.
+    """
     corpus, release = corpus_of([[["a"]]]), release_of((f"x{place}",) for place in range(50))
     orders = [release.top(corpus, BUDGET, k=50).places.tolist() for _ in range(2)]
     assert orders[0] != orders[1] != sorted(orders[1])
@@ -102,7 +105,7 @@ def test_every_gram_gets_fresh_noise(release_of):
 
 
 def test_listed_and_unlisted_parts_share_no_noise(release_of):
-    """Every listed gram has the noise of its place on the list, even with parts of longer grams in between."""
+    """Every listed gram has the noise of its place on the list, even if parts of longer grams precede it."""
     release = release_of([("b",), ("c", "d")])
     ranked = release.top(corpus_of([]), vp.Budget(1, 1e-6), k=2, seed=4)
     secret, rate, zero = Secret.from_seed(4), ranked.plan.proof.rate, np.zeros(1, np.int64)
@@ -135,7 +138,7 @@ def test_the_top_of_a_count_costs_no_budget(release_of):
 
 
 def test_the_plan_reads_no_data_and_states_its_guarantee(release_of):
-    """Fewer places need less noise, the spend is within the budget, and the text is readable."""
+    """Fewer places require less noise, the spend is within the budget, and the text describes the ranking."""
     release = release_of((f"w{place}",) for place in range(500))
     plans = [TopMechanism(k).plan(BUDGET, release) for k in (1, 10, 500, 5000)]
     assert [plan.proof.picks for plan in plans] == [1, 10, 500, 500]
@@ -155,7 +158,10 @@ def test_a_ledger_is_charged(release_of, tmp_path):
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
-    """A loaded ranking is equal, and remains if its release is saved again. Other files are not replaced by default."""
+    """A loaded ranking equals the saved one, and remains if its release is saved again.
+
+    Paid results are not replaced by default.
+    """
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     ranking = release.top(corpus, BUDGET, k=2)
     release.save(tmp_path / "words")
@@ -166,7 +172,7 @@ def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
     assert again.grams == release
     assert again.to_list() == ranking.to_list()
     assert again.guarantee == ranking.guarantee
-    # The saved ranking is in the folder of counts, which have the same cost.
+    # The folder also contains counts, which cost the same epsilon.
     assert again.total.adaptive.epsilon == ranking.total.adaptive.epsilon + BUDGET.epsilon
     assert again.plan.to_dict() == ranking.plan.to_dict()
     release_of([("c",)]).save(tmp_path / "other")
@@ -194,7 +200,7 @@ def test_damaged_rankings_are_rejected(release_of, tmp_path, name):
 
 @pytest.mark.parametrize("places", [[0, 0], [0, 2], [-1]])
 def test_impossible_places_are_rejected(release_of, tmp_path, places):
-    """Rows that do not exist or occur twice are rejected even with correct checksums."""
+    """Places of rows that do not exist or that occur twice are rejected even with correct checksums."""
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
     ranking = release.top(corpus_of([[["a"]]] * 9), BUDGET, k=2)

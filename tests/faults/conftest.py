@@ -1,4 +1,4 @@
-"""The fixture `voxpop` of tests/cli, which runs the command line."""
+"""Import the fixture `voxpop` of tests/cli, which runs the command line."""
 
 from cli.conftest import voxpop
 

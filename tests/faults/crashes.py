@@ -1,6 +1,6 @@
 """The work of the processes that `test_crashes.py` kills.
 
-It is not useful to run `python -m faults.crashes` by hand.
+The command `python -m faults.crashes` is not useful on its own.
 """
 
 import itertools
@@ -14,7 +14,7 @@ import pyarrow as pa
 import voxpop as vp
 import voxpop.engine.read
 import voxpop.mechanisms.ngrams.mechanism
-import voxpop.mechanisms.ngrams.releasing  # These are imported here so that a forked process imports nothing.
+import voxpop.mechanisms.ngrams.releasing  # These imports are here so that a forked process imports nothing.
 from support.look import read_engine
 from voxpop.reading.limited import memory
 from voxpop.release.result import StoredPlan
@@ -23,7 +23,10 @@ RELEASES = {name: [f"{name} {number}" for number in range(2000)] for name in ("o
 
 
 def rows_of(name: str) -> pa.Table:
-    """Return one of two tables. It is a pyarrow table, because polars starts threads, which a fork would lose."""
+    """Return one of two tables.
+
+    The result is a pyarrow table, because polars starts threads, which a fork would lose.
+    """
     return pa.table({"who": list(range(3000)), "text": [f"{name} b{number % 700} c" for number in range(3000)]})
 
 
@@ -38,7 +41,7 @@ def corpus_of(name: str) -> vp.Corpus:
 
 
 def save_releases(folder: Path, ready: Path) -> None:
-    """Save the two releases in turn, forever."""
+    """Save the two releases in turn, until the process is killed."""
     kept = [release_of(name) for name in RELEASES]
     ready.touch()
     for release in itertools.cycle(kept):
@@ -46,7 +49,7 @@ def save_releases(folder: Path, ready: Path) -> None:
 
 
 def save_corpora(folder: Path, ready: Path) -> None:
-    """Save the two corpora in turn, forever."""
+    """Save the two corpora in turn, until the process is killed."""
     kept = [corpus_of(name) for name in RELEASES]
     ready.touch()
     for corpus in itertools.cycle(kept):
@@ -54,7 +57,7 @@ def save_corpora(folder: Path, ready: Path) -> None:
 
 
 def spill(folder: Path, ready: Path) -> None:
-    """Read and release with so little memory that all data is written to work files, forever."""
+    """Until the process is killed, read and release with so little memory that all data is written to work files."""
     limit = memory.MemoryLimit(memory.FIXED_MEMORY + (1 << 18), 1 << 18, folder)
     memory.MemoryLimit.of = staticmethod(lambda *_: limit)  # type: ignore[method-assign]
     plan = vp.NGrams(max_length=3, max_phrases_per_user=5).plan(vp.Budget(4, 1e-5))
@@ -77,7 +80,7 @@ def serve() -> None:
 
     All modules are imported before the fork, so a process starts its work within milliseconds.
     """
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # Killed processes leave no zombies.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # With this setting, killed processes leave no zombies.
     print("ready", flush=True)
     works = {each.__name__: each for each in (save_releases, save_corpora, spill, crowd)}
     for line in sys.stdin:

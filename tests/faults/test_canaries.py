@@ -1,4 +1,4 @@
-"""Marked words, user names and numbers in private data never appear in any output except a release."""
+"""Tests that marked words, user names and numbers in private data never appear in any output except a release."""
 
 import json
 import logging
@@ -44,7 +44,7 @@ def rows() -> pl.DataFrame:
 
 
 def every_byte(folder: Path) -> bytes:
-    """Return all names and contents in a folder. The rows of Parquet files are also returned as text."""
+    """Return all names and contents in a folder, including the rows of Parquet files as text."""
     found = [json.dumps(os.listdir(folder)).encode()]
     for path in folder.rglob("*"):
         found.append(str(path).encode())
@@ -63,7 +63,7 @@ def assert_unmarked(what: bytes) -> None:
 
 
 def run(folder: Path, calls: list[list[str]]) -> subprocess.CompletedProcess[bytes]:
-    """Run commands in one process, with all loggers at the lowest level and a separate folder for temporary files."""
+    """Run commands in a new process, with all loggers at the lowest level and a separate folder for temporary files."""
     (folder / "temporary").mkdir()
     environment = {**os.environ, "TMPDIR": str(folder / "temporary"), "POLARS_VERBOSE": "1", "COLUMNS": "200"}
     call = [sys.executable, "-c", LOUD, json.dumps(calls)]
@@ -71,7 +71,7 @@ def run(folder: Path, calls: list[list[str]]) -> subprocess.CompletedProcess[byt
 
 
 @pytest.mark.slow
-@pytest.mark.jit  # another process, which coverage does not measure
+@pytest.mark.jit  # runs another process, which coverage does not measure
 def test_a_release_contains_no_marked_string(tmp_path):
     """Release folders, reports, standard output and error, logs at every level and temporary files contain no mark."""
     source = tmp_path / "source"
@@ -169,7 +169,7 @@ def said_by(error: BaseException, log: str, output: str) -> bytes:
         said += [str(each), repr(each), repr(each.args), repr(vars(each)), repr(getattr(each, "object", b""))]
         said += [repr(getattr(each, "doc", ""))]
         waiting += [other for other in (each.__cause__, each.__context__) if other is not None]
-    # Lines of this file in a traceback are code, not data.
+    # Lines of this file that a traceback quotes are code and not data.
     return "\n".join(line for line in "\n".join(said).splitlines() if not line.startswith("    ")).encode()
 
 
@@ -191,7 +191,7 @@ def test_no_source_quotes_its_contents(tmp_path, caplog, capfd, name, wrong):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_wrong_source_is_quoted(caplog, capfd, shape):
-    """Texts, users and lists of them, passed instead of a table, are not quoted."""
+    """Texts, user ids, and lists of these are not quoted if they are passed instead of a table."""
     caplog.set_level(0)
     with pytest.raises(VoxpopError) as caught:
         vp.read(SHAPES[shape], user="who", text="what")
@@ -202,7 +202,7 @@ def test_no_wrong_source_is_quoted(caplog, capfd, shape):
 def test_counts_of_rows_are_rounded(capsys):
     """Counts of rows are rounded, because saved notebooks keep printed counts.
 
-    `exact=True` is for callers who may see exact counts.
+    The option `exact=True` is for callers who are allowed to see exact counts.
     """
     rows = [{"who": number, "what": None if number % 3 else "tea"} for number in range(1234)]
     for exact in (False, True):
@@ -240,7 +240,7 @@ def test_the_output_of_a_rejected_run_contains_no_mark(tmp_path, voxpop, kind):
 
 
 def test_the_message_of_an_exception_of_a_library_is_omitted(tmp_path, voxpop, monkeypatch):
-    """The messages of an exception and its causes are omitted because they can quote data. The frames remain."""
+    """The messages of an exception and its causes are omitted, because they can quote data. The frames remain."""
 
     def fail(*_: object) -> None:
         try:

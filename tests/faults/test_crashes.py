@@ -1,4 +1,4 @@
-"""A process killed at any moment leaves the old or the new result, and no private data."""
+"""Tests that a process that is killed at any moment leaves the old or the new result, and no private data."""
 
 import os
 import random
@@ -62,7 +62,7 @@ def gone(child: int) -> bool:
 
 
 def wait_until(true: object) -> None:
-    """Wait for up to a minute until a condition is true."""
+    """Wait until a condition is true, for at most a minute."""
     until = time.monotonic() + 60
     while not true():
         assert time.monotonic() < until

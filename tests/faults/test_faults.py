@@ -1,4 +1,4 @@
-"""Full disks, truncated files, too little memory and changing files cause helpful errors and do not damage files."""
+"""Tests that full disks, truncated files, too little memory and changing files cause helpful errors and no damage."""
 
 import subprocess
 import sys
@@ -63,7 +63,7 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_full_disk_during_spilling_is_reported(tmp_path):
-    """If the work folder is full, the error reports this and names the options that help."""
+    """If the disk of the work folder is full, the error reports this and names the options that help."""
     pl.from_arrow(crashes.rows_of("old")).write_parquet(tmp_path / "rows.parquet")
     (tmp_path / "work").mkdir()
     done = run(SPILL, tmp_path / "rows.parquet", tmp_path / "work")
@@ -85,7 +85,10 @@ def test_a_full_disk_during_saving_is_reported(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")
 def test_unwritable_folders_are_reported():
-    """The error names the folder that cannot be written. For releases, it is raised before budget is spent."""
+    """The error names the folder that cannot be written.
+
+    For releases, the error is raised before any budget is spent.
+    """
     with pytest.raises(InputError, match="/proc/"):
         crashes.release_of("old").save("/proc/nowhere/r")
     with pytest.raises(InputError, match="/proc/"):
@@ -138,7 +141,7 @@ def test_a_file_that_changes_during_reading_is_rejected(tmp_path, monkeypatch, e
 
 @pytest.mark.parametrize("message", ["can't start new thread", "Failed to launch worker thread"])
 def test_a_row_that_quotes_a_thread_error_is_not_reported_as_missing_memory(tmp_path, message):
-    """Only the beginning of a reader's message indicates an error of threads, because the rest may quote a row."""
+    """Only the beginning of a reader's message can indicate a thread error, because the rest may quote a row."""
     assert no_thread_started(RuntimeError(message))
     assert no_thread_started(pa.ArrowException(f"Unknown error: {message}")) == message.startswith("Failed")
     (tmp_path / "t.csv").write_text(f"who,text\n1,a\n2,{message},b\n")

@@ -1,4 +1,4 @@
-"""Work in a forked process either succeeds or immediately raises an error. It never waits for threads of the parent."""
+"""Work in a forked process either succeeds or raises an error immediately. It never waits for threads of the parent."""
 
 import os
 import subprocess
@@ -78,7 +78,10 @@ def outcome(folder, kind, way):
     ],
 )
 def test_polars_in_a_fork_is_rejected_if_the_parent_used_it(tmp_path, kind, way):
-    """The error contains the next step. Parquet can be read and released, but not converted to a polars table."""
+    """The error contains the next step.
+
+    Data in Parquet can be read and released, but the release cannot be converted to a polars table.
+    """
     assert outcome(tmp_path, kind, way) == "refused"
     assert len(list(tmp_path.glob("out-*"))) == (2 if kind == "parquet" else 1)
 
@@ -94,7 +97,7 @@ def test_csv_and_json_lines_are_rejected_in_a_fork(tmp_path, kind):
 @pytest.mark.parametrize("way", ["spawn", "forkserver", "first"])
 @pytest.mark.parametrize("kind", ["jsonl", "polars"])
 def test_processes_with_separate_threads_can_read_and_release(tmp_path, kind, way):
-    """A process that was spawned, or that was forked before polars was used, can read and release."""
+    """A process that was spawned, or that was forked before polars was used, can read data and release items."""
     assert outcome(tmp_path, kind, way) == "done"
 
 

@@ -2,8 +2,9 @@
 
 The simulations do not prove that voxpop works on these systems.
 
-macOS cannot exchange folders, and its allocator accepts no advice. Windows has no `fcntl`, cannot open folders or
-rename onto an existing path, gives no advice on mapped pages, and can prevent the removal of a file that is being read.
+macOS has no atomic exchange of folders, and its allocator accepts no advice. Windows has no `fcntl`, cannot open
+folders or rename onto an existing path, gives no advice on mapped pages, and can prevent the removal of a file that is
+being read.
 """
 
 import builtins
@@ -26,7 +27,7 @@ from voxpop.release.result import StoredPlan
 
 
 class Elsewhere:
-    """A module of this system, with some functions replaced by the functions of another system."""
+    """A module of this system with some functions replaced by those of another system."""
 
     def __init__(self, module, **other):
         self.__dict__.update(_module=module, **other)
@@ -84,7 +85,7 @@ def words(*items):
 
 
 def test_folders_cannot_be_exchanged_in_the_simulation(system, tmp_path):
-    """If folders could be exchanged, the other tests would not show anything about these systems."""
+    """If folders could be exchanged in the simulation, the other tests would show nothing about these systems."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
     assert not folder.exchange(tmp_path / "one", tmp_path / "two")
@@ -117,7 +118,7 @@ def test_a_crash_between_the_two_steps_of_a_save_is_repaired(system, tmp_path):
 
 @pytest.mark.jit
 def test_a_corpus_is_read_within_a_memory_limit(system, tmp_path):
-    """Work files, mapped pages and the allocator work without the missing functions. The release is the same."""
+    """Work files, mapped pages and the allocator work without the missing functions. The release does not change."""
     rows = 40_000
     table = pl.DataFrame(
         {"who": np.arange(rows) % 5000, "what": [f"word{each % 700} tea milk" for each in range(rows)]}

@@ -28,14 +28,14 @@ def test_a_large_64_bit_number_is_not_read_as_negative(tmp_path):
 
 @pytest.mark.parametrize("content", ["tokens", "items", "sequence"])
 def test_lists_of_lists_are_rejected(content):
-    """For lists of lists, the reader used to raise a pyarrow error about kernels."""
+    """For lists of lists, the reader used to raise an error of pyarrow about kernels."""
     table = pa.table({"who": [1], "text": pa.array([[["a"]]], pa.list_(pa.list_(pa.binary())))})
     with pytest.raises(ColumnError, match=r"got list|contains list"):
         read_engine(table, user="who", **{content: "text"})
 
 
 def test_bytes_of_a_header_are_not_kept_in_an_exception(tmp_path):
-    """The context of the reader's error used to be a UnicodeDecodeError, which contains all bytes of the header."""
+    """The context of the reader's error used to be a UnicodeDecodeError that contained all bytes of the header."""
     (tmp_path / "t.csv").write_bytes(b"who,text\nann,secret \xe9\n")
     with pytest.raises(SourceError) as caught:
         read_engine(tmp_path / "t.csv", user="who", text="text")

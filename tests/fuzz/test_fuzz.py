@@ -1,6 +1,6 @@
-"""Any input must cause an error of this library or give a correct result.
+"""Tests that any input causes an error of this library or gives a correct result.
 
-The default run is short. `make fuzz` draws 30,000 inputs for each test. The findings are in `test_findings.py`.
+The default run is short, but `make fuzz` draws 30,000 inputs for each test. The findings are in `test_findings.py`.
 """
 
 import contextlib
@@ -88,7 +88,7 @@ def edited(data: bytes, changes: list[tuple[str, float, bytes]]) -> bytes:
 
 
 def read_or_refuse(source: object, content: str, **options: object) -> None:
-    """Read a source and check the result, or catch an error of this library."""
+    """Read a source, and check the result unless this library raises one of its own errors."""
     try:
         corpus = read_engine(source, user="who", **{content: "text"}, **options)
     except VoxpopError:
@@ -146,7 +146,10 @@ plain = {
 
 @st.composite
 def columns(draw: st.DrawFn, size: int) -> pa.Array:
-    """Draw a column of some type. It is plain, has nulls, is in lists or lists of lists, or is a dictionary."""
+    """Draw a column of some type.
+
+    The column can be plain, have nulls, consist of lists or lists of lists, or be a dictionary.
+    """
     values, kind = plain[draw(st.sampled_from(sorted(plain)))]
     values = st.none() | values if draw(st.booleans()) else values
     shape = draw(st.sampled_from(["plain", "list", "fixed", "deep", "dictionary"]))
@@ -183,7 +186,7 @@ def test_tables_of_any_types_raise_only_input_errors(table, content, tokenizer, 
 @given(st.lists(st.text(max_size=40) | st.text("aA'ßΣσİ\u0301\u1160 .\nhttps:/w", max_size=30), max_size=5))
 @fuzzed
 def test_texts_are_split_like_the_reference(texts):
-    """Any Unicode text gives the words of the reference implementation."""
+    """Any Unicode text gives the same words as the reference implementation."""
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
     corpus = read_engine(pl.DataFrame({"who": range(len(texts) + 1), "text": [*texts, "a"]}), user="who", text="text")
     words = corpus.vocabulary.to_pylist()
@@ -237,7 +240,7 @@ def test_generated_command_lines_raise_only_expected_errors(folder, command, opt
 @given(st.sampled_from(["release.json", "release.parquet"]), edits)
 @fuzzed
 def test_damaged_releases_raise_only_release_errors(name, changes):
-    """A changed release either loads with its original contents or is rejected."""
+    """A changed release is either rejected or loaded with its original contents."""
     from voxpop.release.result import StoredPlan
 
     release = vp.Release.from_items(pa.array(["tea", "toast"]), StoredPlan({"sigma": 1.2}), vp.Guarantee(4, 1e-7))
