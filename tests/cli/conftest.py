@@ -34,7 +34,7 @@ class Outcome(NamedTuple):
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_sessions(few_sessions: None) -> None:
-    """Draw few sessions, because the tests check the output of the command line and not the accuracy of models."""
+    """Draw few sessions, because these tests check the output of the command line and not the accuracy of models."""
 
 
 @pytest.fixture

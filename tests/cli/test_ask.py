@@ -15,7 +15,7 @@ LETTERS = ["a", "b", "c"]
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """Return a saved model of contexts and its folder. One in three users begins with b."""
+    """Return a saved model of contexts and its folder. One in three users has a sequence that begins with b."""
     pages = [["a", "b"], ["a"], ["b", "a", "c", "c"]] * 400
     corpus = vp.read(pl.DataFrame({"who": range(1200), "pages": pages}), user="who", sequence="pages")
     made = vp.Sequences(max_length=5, max_gram=3, alphabet=LETTERS).release(corpus, vp.Budget(4), seed=1)
@@ -51,7 +51,7 @@ def test_every_query_has_the_answer_of_the_model(voxpop, model, question):
 
 
 def test_shares_are_printed_with_interval_and_subject(voxpop, model):
-    """Each line shows a share, its interval and its subject.
+    """Each line shows a share, its interval and what it describes.
 
     `(end)` marks the end of a sequence, and `--first` limits the number of lines.
     """

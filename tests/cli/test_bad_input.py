@@ -13,7 +13,7 @@ COLUMNS = ["--user", "author", "--text", "body"]
 BUDGET = ["--epsilon", 1, "--delta", "1e-8"]
 EPSILON = ["--epsilon", 1, "--alphabet", "tea,milk"]
 RELEASING = {
-    "items": [*BUDGET, "--max-items-per-user", 1],  # plans that are computed quickly
+    "items": [*BUDGET, "--max-items-per-user", 1],  # options that make plans quick to compute
     "ngrams": [*BUDGET, "--max-length", 2, "--max-phrases-per-user", 2],
     "heavy-hitters": [*BUDGET, "--max-length", 2],
     "sequences": EPSILON,
@@ -86,7 +86,7 @@ def test_invalid_deltas_are_reported(voxpop, posts, command, delta):
 
 @pytest.mark.parametrize("command", RELEASING)
 def test_unwritable_folders_are_reported(voxpop, posts, command, monkeypatch):
-    """The cases are a file, a folder below a file, the current folder, and a folder without permission.
+    """The cases are a file, a folder below a file, the current folder, and a folder without write permission.
 
     The error occurs before any data is read.
     """
@@ -106,7 +106,10 @@ def test_unwritable_folders_are_reported(voxpop, posts, command, monkeypatch):
     ("command", "number"), [("items", "epsilon 2: "), ("ngrams", "epsilon 4: "), ("heavy-hitters", "epsilon 1: ")]
 )
 def test_data_without_shared_items_gives_an_empty_release(voxpop, posts, command, number):
-    """If nine users have different words, the call succeeds. The printed numbers of users depend only on the plan."""
+    """If nine users have different words, the call succeeds and releases nothing.
+
+    The printed numbers of required users depend only on the plan.
+    """
     code, out, err = voxpop(*call(command, "lonely.parquet"))
     assert (code, err) == (0, "")
     assert "Released 0 items." in out
@@ -119,7 +122,7 @@ def test_data_without_shared_items_gives_an_empty_release(voxpop, posts, command
 
 
 def test_the_summaries_of_no_rows_and_of_nine_users_are_equal(voxpop, posts):
-    """Two tables from which nothing is released give equal outputs."""
+    """The outputs for two tables from which nothing is released are equal."""
     few, *empty = (
         voxpop(*call("items", source), "--overwrite") for source in ("lonely.parquet", "empty.parquet", "empty.csv")
     )
@@ -128,7 +131,7 @@ def test_the_summaries_of_no_rows_and_of_nine_users_are_equal(voxpop, posts):
 
 
 def test_users_needed_equal_the_numbers_of_the_plan(voxpop, posts):
-    """The printed numbers equal the numbers of the plan."""
+    """The printed numbers of users needed are those of the plan."""
     out = voxpop(*call("items", "lonely.parquet", options=[*BUDGET, "--max-items-per-user", 10])).out
     for epsilon in (1, 2, 4):
         users = vp.Items(10).plan(vp.Budget(epsilon, 1e-8)).users_needed(0.9, per_user=10)
@@ -136,7 +139,7 @@ def test_users_needed_equal_the_numbers_of_the_plan(voxpop, posts):
 
 
 def test_an_alphabet_that_is_not_a_file_is_reported(voxpop, posts):
-    """A misspelt file name is not read as a symbol."""
+    """A misspelt file name is an error and not a symbol."""
     complaint = voxpop(*call("sequences", options=["--epsilon", 1, "--alphabet", "symbls.txt"])).complaint
     assert "no such file" in complaint
 
@@ -240,7 +243,7 @@ def test_a_full_ledger_raises_an_error_before_data_is_read(voxpop, posts):
 
 @pytest.mark.parametrize("budget", [4, (4, 1e-7), None, "4", {"epsilon": 4}])
 def test_values_that_are_not_budgets_are_rejected(posts, budget):
-    """Every mechanism raises an error that names the required type if it is called from Python."""
+    """In Python, every mechanism raises an error that names the required type."""
     for mechanism in (vp.Items(), vp.NGrams(), vp.HeavyHitters(), vp.Sequences(alphabet=["a"])):
         with pytest.raises(vp.errors.InputError, match=r"`budget` must be a voxpop\.Budget"):
             mechanism.plan(budget)

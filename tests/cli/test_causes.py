@@ -1,4 +1,4 @@
-"""Tests of exit codes by cause, errors as JSON, the log, and repeated runs."""
+"""Tests of exit codes for each cause, errors as JSON, the log, and repeated runs."""
 
 import json
 import re
@@ -72,7 +72,7 @@ def test_each_cause_has_its_own_exit_code(voxpop, change, code, cause):
 
 @pytest.mark.usefixtures("posts")
 def test_messages_are_part_of_the_json_object(voxpop, monkeypatch):
-    """The plan of a profile, messages about rows, and the frames of a fault are not printed before the object."""
+    """The plan of a profile, messages about rows, and the traceback of a fault are not printed before the object."""
     Path("torn.csv").write_text("author,body\n1,tea\n,tea\n")
     call = ["profile", "torn.csv", "--user", "author", "--epsilon", 1, "--delta", "1e-8", "-o", "values"]
     found = error_of(voxpop(*call, "--errors", "json"))
@@ -81,7 +81,7 @@ def test_messages_are_part_of_the_json_object(voxpop, monkeypatch):
     done = voxpop(*call, "--drop-missing-users", "--errors", "json")
     assert done.code == 0
     assert "(1, 1e-08)-DP" in done.err
-    monkeypatch.setattr(vp, "read", None)  # A call of None raises a TypeError, which is a fault.
+    monkeypatch.setattr(vp, "read", None)  # Calling None raises a TypeError, which counts as a fault.
     found = error_of(voxpop("items", "posts.parquet", *CALL, "--errors", "json"))
     assert found["code"] == 1
     assert found["messages"][0].startswith("Traceback")
@@ -112,10 +112,10 @@ def test_unreadable_sources_are_reported(voxpop, name):
 @pytest.mark.parametrize(("options", "charged"), [(LEDGER, True), ([], False)])
 @pytest.mark.usefixtures("posts")
 def test_an_unsaved_result_is_reported(voxpop, monkeypatch, options, charged):
-    """The error contains the folder that keeps the result, and `voxpop resume` saves it."""
+    """The error contains the folder in which the result is kept, and `voxpop resume` saves the result."""
 
     def taken(kept, folder, *, publish=runs.publish, **more):
-        folder.mkdir()  # This simulates another process that writes after the check.
+        folder.mkdir()  # This line simulates another process that writes after the check.
         (folder / "notes.txt").touch()
         publish(kept, folder, **more)
 
@@ -141,7 +141,7 @@ def test_a_repeated_run_is_reported(voxpop):
 
 @pytest.mark.usefixtures("posts")
 def test_the_log_has_every_step(voxpop):
-    """Steps are appended in order as lines of JSON, without data and numbers of rows."""
+    """Steps are appended in order as lines of JSON, without any data or numbers of rows."""
     assert "repeated" not in voxpop("--log", "log.jsonl", "items", "posts.parquet", *CALL, *LEDGER, "--json").json
     assert voxpop("items", "nowhere.parquet", *CALL[:-1], "other", "--log=log.jsonl").code == 5
     text = Path("log.jsonl").read_text()
@@ -163,7 +163,7 @@ def test_the_log_has_every_step(voxpop):
     ],
 )
 def test_invalid_global_options_are_reported(voxpop, options, words):
-    """An invalid value of an option that all commands have is an error before anything runs."""
+    """An invalid value of an option that all commands have causes an error before anything runs."""
     assert words in voxpop("show", "words", *options).complaint
 
 
@@ -187,7 +187,7 @@ def test_invalid_global_options_are_reported(voxpop, options, words):
 )
 @pytest.mark.usefixtures("posts")
 def test_databases_and_queries_are_distinguished_from_files(voxpop, monkeypatch, source, options, words):
-    """If a database or a query is passed as a file, the message names the right options and no password."""
+    """If a database or a query is passed as a file, the message names the right options and quotes no password."""
     monkeypatch.delenv("VOXPOP_DATABASE", raising=False)
     complaint = voxpop("items", *([source] if source else []), *CALL, *options).complaint
     assert words in complaint
@@ -235,7 +235,7 @@ def test_shells_complete_commands(voxpop, shell):
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_bash_completes_a_command(voxpop, tmp_path):
-    """Bash itself completes the beginning of a command with the script."""
+    """With the script, Bash itself completes the beginning of a command."""
     (tmp_path / "completion").write_text(voxpop("completion", "bash").out)
     code = 'source ./completion; COMP_WORDS=(voxpop hea); COMP_CWORD=1; COMP_LINE="voxpop hea"; COMP_POINT=10; '
     code += '_voxpop voxpop hea voxpop; echo "${COMPREPLY[@]}"'

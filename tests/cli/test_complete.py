@@ -36,6 +36,6 @@ def test_a_text_without_continuation_is_reported(voxpop, saved):
 
 
 def test_wrong_calls_raise_errors(voxpop, saved):
-    """A missing folder and a limit of 0 cause one-line errors."""
+    """A missing folder and a limit of 0 each cause a one-line error."""
     assert "does not exist" in voxpop("complete", "nowhere", "thank").complaint
     assert "`first` must be a whole number" in voxpop("complete", saved, "thank", "--first", 0).complaint

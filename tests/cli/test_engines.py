@@ -1,4 +1,4 @@
-"""Invalid combinations of engine options are rejected before anything starts."""
+"""Tests that invalid combinations of engine options are rejected before anything starts."""
 
 import pytest
 

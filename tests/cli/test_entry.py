@@ -1,4 +1,4 @@
-"""Exit codes and messages that all commands share."""
+"""Tests of exit codes and messages that all commands share."""
 
 import os
 import subprocess
@@ -76,7 +76,7 @@ def raise_in_show(monkeypatch, error):
 
 @pytest.mark.parametrize("error", [InternalError("broken"), KeyError("broken"), OSError("broken")])
 def test_a_fault_of_voxpop_shows_a_traceback(voxpop, monkeypatch, error):
-    """An internal error exits with code 1 and prints a traceback and a request to report it."""
+    """An internal error exits with code 1 and prints a traceback and a request to report the error."""
     raise_in_show(monkeypatch, error)
     code, out, err = voxpop("show", "words")
     assert (code, out) == (1, "")

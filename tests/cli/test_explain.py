@@ -22,7 +22,7 @@ def folder(tmp_path_factory):
 
 
 def test_explanations_are_printed_as_text(voxpop, folder):
-    """Each item is explained, with its count if counts were released."""
+    """The explanation of each item includes its count if counts were released."""
     code, out, err = voxpop("explain", folder / "words", "Apt", "apt-get")
     assert (code, err) == (0, "")
     assert "Apt: released\n" in out

@@ -17,13 +17,13 @@ GRAMS = [["tea"], ["with"], ["tea", "with"]]
 
 @pytest.fixture
 def phrases():
-    """Return a release of two words and a pair."""
+    """Return a release of two words and their phrase."""
     table = pa.table({"gram": GRAMS, "length": [1, 1, 2]}, schema=SCHEMA)
     return vp.Release(table, StoredPlan({}), vp.Guarantee(4, 1e-7))
 
 
 def test_the_command_writes_the_result(voxpop, phrases, tmp_path):
-    """The format follows from `--format` or from the suffix of the file."""
+    """The format is determined by `--format` or by the suffix of the file."""
     phrases.save(tmp_path / "words")
     assert voxpop("export", "words", "-o", "a.txt").out == "Wrote 3 grams to a.txt\n"
     assert voxpop("export", "words", "-o", "b", "--format", "text").code == 0
@@ -46,7 +46,7 @@ def test_the_counts_of_a_folder_are_exported(voxpop, phrases, tmp_path):
 
 
 def test_nothing_is_replaced_without_overwrite(voxpop, phrases, tmp_path):
-    """Existing files and releases are replaced only with `--overwrite`."""
+    """Existing files are replaced only with `--overwrite`."""
     phrases.save(tmp_path / "words")
     (tmp_path / "a.txt").write_text("mine")
     assert "already exists" in voxpop("export", "words", "-o", "a.txt").complaint

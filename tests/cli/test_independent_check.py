@@ -1,4 +1,4 @@
-"""`voxpop verify` runs the independent checker if it is installed, and reports whether the checker ran."""
+"""Tests that `voxpop verify` runs the independent checker if it is installed, and reports whether the checker ran."""
 
 import sys
 from types import ModuleType
@@ -12,7 +12,7 @@ from voxpop.errors import ReleaseError
 
 
 def installed(monkeypatch, code):
-    """Install a checker that returns a code."""
+    """Install a checker that exits with a given code."""
     package, command = ModuleType("voxpop_check"), ModuleType("voxpop_check.__main__")
 
     def main(paths):

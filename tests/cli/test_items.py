@@ -77,7 +77,7 @@ def test_a_seeded_release_is_reproducible_and_marked(voxpop, posts, tmp_path):
 
 
 def test_several_files_are_read_as_one_table(voxpop, tmp_path):
-    """Several files are read as one table, and its lists can be items or tokens."""
+    """Several files are read as one table, and a column of lists can contain items or tokens."""
     for number in (0, 1):
         users = range(number * 300, number * 300 + 300)
         frame = pl.DataFrame({"who": users, "what": [["Tea", "milk, oat"]] * 300})
@@ -144,7 +144,7 @@ BOTH, FOLDER = ["--epsilon EPSILON", "--delta DELTA"], "--output DIR"
     ],
 )
 def test_all_missing_arguments_are_listed_in_one_message(voxpop, posts, arguments, missing):
-    """The message also lists the columns of the source, if there is one."""
+    """The message also lists the columns of the source, if a source is given."""
     complaint = voxpop(*arguments).complaint
     listed = f"These arguments are missing: {'; '.join(missing)}. See `voxpop {arguments[0]} --help`."
     assert listed in complaint
@@ -165,7 +165,7 @@ def test_a_misspelt_option_is_named_instead_of_the_missing_one(voxpop, posts):
 
 
 def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
-    """The command rejects an unsuitable output folder before it spends the budget and opens the source."""
+    """The command rejects an unsuitable output folder before it opens the source and spends the budget."""
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     complaint = voxpop("items", "nowhere.parquet", *CALL[1:], "-o", "full").complaint
@@ -180,7 +180,7 @@ def test_invalid_utf8_is_a_user_error(voxpop, tmp_path):
     assert "secret" not in complaint
 
 
-@pytest.mark.slow  # the next test runs the demo in the process of the tests
+@pytest.mark.slow  # the next test runs the demo in the process of the test
 @pytest.mark.jit
 def test_the_demo_releases_phrases(tmp_path):
     """The demo releases and completes phrases of the standard library.
@@ -248,7 +248,7 @@ def test_the_charged_ledger_entry_is_reported(voxpop, posts, tmp_path):
 
 
 def test_large_epsilon_and_delta_cause_warnings(voxpop, posts):
-    """Epsilon 40 and delta 0.01 cause warnings."""
+    """Epsilon 40 and delta 0.01 each cause a warning."""
     numbers = ["--epsilon", 40, "--delta", 0.01]
     out = voxpop("items", *CALL[: CALL.index("--epsilon")], *numbers, "-o", "words").out
     assert "Caution: Epsilon 40 " in out

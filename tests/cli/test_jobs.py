@@ -1,4 +1,7 @@
-"""Tests of `voxpop run`. A job file runs the command that it describes, and the record contains its digest."""
+"""Tests of `voxpop run`.
+
+A job file runs the command that it describes, and the record of the result contains the digest of the job.
+"""
 
 import json
 import re
@@ -58,7 +61,7 @@ def job(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("command", jobs.COMMANDS)
 def test_every_option_of_every_command_is_a_key(command):
-    """The schema agrees with the command line, because each option that help shows has a key."""
+    """The schema agrees with the command line, so each option in the help has a key."""
     schema = jobs.schema_of(app, command)
     names = {argument.name for section in schema.values() for argument in section.values()}
     shown = {each.name for each in app[command].assemble_argument_collection() if each.show and not each.children}
@@ -98,7 +101,7 @@ def test_a_job_runs_its_command(voxpop, job):
 
 
 def test_every_kind_of_value_becomes_an_option(voxpop, job):
-    """Lists, truth values and pairs become repeated options, flags and NAME=VALUE."""
+    """Lists become repeated options, truth values become flags, and pairs become NAME=VALUE."""
     table = pl.DataFrame({"author": range(400), "size": [1] * 400, "body": ["<b>Tea</b>"] * 400, "team": 1})
     table.write_csv("posts.csv")
     text = JOB.replace('"posts.parquet"', '["posts.csv"]').replace('user = "author"', 'user = ["author", "team"]')
@@ -160,7 +163,7 @@ def test_a_dry_run_finds_errors_of_the_run(voxpop, job, monkeypatch, change, wor
 
 @pytest.mark.parametrize("address", ["https://127.0.0.1:9/t.parquet", "s3://bucket/t.csv"])
 def test_a_dry_run_reports_that_it_opened_no_address(voxpop, job, address):
-    """The columns of a source at an address are not checked, and the dry run must not suggest that they are correct."""
+    """The dry run does not check the columns of a source at an address, and must not suggest that they are correct."""
     job(JOB.replace("posts.parquet", address))
     assert "a dry run opens no address" in voxpop("run", "job.toml", "--dry-run").out
     assert voxpop("run", "job.toml", "--dry-run", "--json").json["source_opened"] is False
@@ -193,7 +196,10 @@ def test_a_dry_run_reports_finished_runs(voxpop, job, monkeypatch):
 
 
 def test_the_digest_covers_everything_except_layout_and_variables(job, monkeypatch):
-    """Values and overrides change the digest. Comments, order and environment variables do not."""
+    """Values and overrides change the digest.
+
+    Comments, the order of keys and environment variables do not change it.
+    """
     path = Path(job(JOB + LEDGER))
     digest = jobs.Job(app, path, []).digest
     monkeypatch.setenv("DAY", "tuesday")
@@ -251,7 +257,7 @@ def test_errors_of_invalid_overrides_name_the_next_step(voxpop, job, given, word
 
 
 def test_the_error_for_a_missing_job_names_the_option_new(voxpop):
-    """The message names `--new`."""
+    """The message names the option `--new`."""
     assert "voxpop run --new" in voxpop("run", "nowhere.toml").complaint
 
 
@@ -295,7 +301,7 @@ def test_missing_answers_write_no_job(job):
 
 
 def test_a_job_prints_the_json_of_its_command(voxpop, job):
-    """`--json` prints the object of the command."""
+    """With `--json`, a job prints the JSON object of its command."""
     assert voxpop("run", "job.toml", "--json").json["released"] == 1
     assert json.loads(Path("words/release.json").read_text())["metadata"]["job"].startswith("sha256:")
 
@@ -334,14 +340,14 @@ def test_a_hyphen_as_source_denotes_standard_input(job):
     ],
 )
 def test_unsuitable_values_are_reported_and_not_ignored(voxpop, job, text, words):
-    """No part of a job is omitted or changed without a message."""
+    """No part of a job is ignored or changed without a message."""
     assert words in voxpop("run", job(text)).complaint
     assert not Path("words").exists()
 
 
 @pytest.mark.parametrize("command", ["items", "plan items"])
 def test_fractions_are_rejected_for_whole_number_options(voxpop, job, command):
-    """The command line does not round a number."""
+    """The command line does not round numbers."""
     more = [] if command.startswith("plan") else ["posts.parquet", "--user", "author", "--text", "body", "-o", "words"]
     given = [*command.split(), *more, "--epsilon", 1, "--delta", 1e-8, "--max-items-per-user", 2.5]
     assert "must be a whole number" in voxpop(*given).complaint
@@ -398,7 +404,7 @@ def test_a_dry_run_accepts_a_query_with_a_comment(voxpop, job, ending):
 
 @pytest.mark.parametrize("name", ["events.csv", "events.parquet", "events.jsonl"])
 def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
-    """A dry run accepts event times, with or without a declared type."""
+    """A dry run accepts event times with and without a declared type."""
     table = pl.DataFrame({"who": range(300), "what": ["a"] * 300, "when": ["2026-01-01T10:00:00"] * 300})
     {"csv": table.write_csv, "jsonl": table.write_ndjson, "parquet": table.with_columns(
         pl.col("when").str.to_datetime()).write_parquet}[name.rpartition(".")[2]](name)  # fmt: skip
@@ -409,7 +415,7 @@ def test_a_dry_run_accepts_events_of_every_file(voxpop, job, name):
 
 
 def test_a_finished_run_with_other_settings_is_reported(voxpop, job, monkeypatch):
-    """A finished run is not repeated, but the output states that other settings made the result."""
+    """A finished run is not repeated, but the output reports that the result was made with other settings."""
     monkeypatch.setenv("DAY", "monday")
     job(JOB + LEDGER)
     assert voxpop("run", "job.toml").code == 0
@@ -439,14 +445,14 @@ def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
     ],
 )
 def test_wrong_answers_write_no_job(voxpop, job, monkeypatch, answers):
-    """The prompts can be answered again, because no file was written."""
+    """Because no file was written, the prompts can be answered again."""
     monkeypatch.setattr(sys, "stdin", StringIO(answers))
     assert voxpop("run", "--new", "new.toml").code == 2
     assert not Path("new.toml").exists()
 
 
 def test_an_empty_environment_variable_is_rejected(voxpop, job, monkeypatch):
-    """An empty name of a run is rejected, because each start of a run without a name would be charged."""
+    """An empty name of a run is rejected, because without a name each start of the run would be charged."""
     monkeypatch.setenv("DAY", "")
     job(JOB + LEDGER)
     assert "${DAY}, which is not set or empty" in voxpop("run", "job.toml").complaint

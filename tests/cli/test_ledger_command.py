@@ -1,4 +1,4 @@
-"""Tests of ledgers from the shell, with the remaining budget, the largest epsilon that fits, and repeated runs."""
+"""Tests of ledgers from the shell, including the remaining budget, the largest epsilon that fits, and repeated runs."""
 
 import re
 from typing import get_args
@@ -18,7 +18,7 @@ COLUMNS = ["--user", "author", "--text", "body"]
 
 @pytest.fixture
 def shop(voxpop, tmp_path):
-    """Create a ledger for epsilon 7 and a table of posts, and return the beginning of a call."""
+    """Create a ledger for epsilon 7 and a table of posts, and return the first arguments of a call."""
     table = pl.DataFrame({"author": range(3000), "body": ["thank you very much", "see you soon"] * 1500})
     table.write_parquet(tmp_path / "posts.parquet")
     assert voxpop("ledger", "init", "team.ledger", "--dataset", "shop", "--epsilon", 7, "--delta", "1e-6").code == 0
@@ -69,7 +69,7 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
 
 
 def test_an_empty_release_is_also_returned_again(voxpop, shop, tmp_path):
-    """The saved plan cannot run, so the second output has no numbers of users."""
+    """A saved plan cannot run, so the second output contains no numbers of required users."""
     pl.DataFrame({"author": range(9), "body": [f"word{number}" for number in range(9)]}).write_parquet("posts.parquet")
     first, again = (voxpop(*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday") for _ in range(2))
     assert (first.code, again.code) == (0, 0)
@@ -97,7 +97,7 @@ def test_a_run_needs_a_ledger(voxpop, shop):
 
 
 def test_a_folder_that_appears_during_the_save_is_kept(voxpop, shop, tmp_path, monkeypatch):
-    """The result is kept even without a ledger, and `voxpop resume` saves it."""
+    """Even without a ledger, the result is kept and `voxpop resume` saves it."""
     from voxpop.ledger import runs
 
     real = runs.keep
@@ -119,7 +119,7 @@ def test_a_folder_that_appears_during_the_save_is_kept(voxpop, shop, tmp_path, m
 
 
 def test_lists_of_mechanisms_follow_the_registry():
-    """The lists contain the mechanisms of the registry except counts and rankings, which are planned for a release."""
+    """The lists contain all mechanisms of the registry except counts and rankings, whose plans need a release."""
     alone = tuple(each.command for each in MECHANISMS if each.command not in {"count", "top"})
     assert get_args(PlannedCommand) == alone
     assert set(KINDS) < {each.name for each in MECHANISMS}

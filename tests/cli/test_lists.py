@@ -1,4 +1,4 @@
-"""Tests of public lists on the command line and in files, such as alphabets, symbols and names of columns."""
+"""Tests of public lists on the command line and in files, such as alphabets, symbols and column names."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ def test_a_list_that_a_csv_writer_quoted_is_read_correctly(entries):
     ],
 )
 def test_outer_spaces_byte_order_marks_and_empty_entries_are_ignored(text, entries):
-    """Spaces at the ends of an entry are kept only within quotes."""
+    """Spaces at the beginning or end of an entry are kept only within quotes."""
     assert listed(text, "--alphabet") == entries
 
 

@@ -47,7 +47,7 @@ def test_phrases_are_shown(voxpop):
 
 
 def test_plans_of_phrases_are_printed(voxpop):
-    """The plan needs no data and has one row for each length, as text and as JSON."""
+    """The plan requires no data and has one row for each length, as text and as JSON."""
     out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7).out
     assert "Phrases of 1 to 3 tokens" in out
     assert "users for 50 %" in out

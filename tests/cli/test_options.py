@@ -1,4 +1,4 @@
-"""Tests of the options of all commands, with their help, defaults, lists of columns and repetition."""
+"""Tests of the options of all commands, including help, defaults, lists of columns and repetition."""
 
 from dataclasses import MISSING, fields
 
@@ -29,7 +29,7 @@ def arguments_of(names):
 
 
 def test_all_commands_are_listed():
-    """The lists that the tests below use are not empty and contain commands of both levels."""
+    """The lists of commands that the tests below use are not empty and contain commands of both levels."""
     assert {("items",), ("sequences",), ("plan", "ngrams"), ("plan", "top"), ("ledger", "init")} <= {*RUNNABLE}
 
 
@@ -65,7 +65,7 @@ def test_defaults_equal_the_defaults_of_the_mechanism(each):
     for names in ((each.command,), ("plan", each.command)):
         shown = {argument.name.lstrip("-").replace("-", "_"): argument for argument in arguments_of(names)}
         for field in fields(configuration):
-            # An empty list is omitted, because converted options have other types.
+            # Empty lists are not compared, because converted options have other types.
             expected = None if field.default is MISSING or field.default == () else field.default
             assert shown[field.name].field_info.default == expected
 
@@ -121,14 +121,14 @@ def test_names_of_several_columns_can_be_repeated_or_separated_by_commas(voxpop,
     ],
 )
 def test_other_options_may_not_be_repeated(voxpop, tmp_path, twice):
-    """An option with two values is an error, so neither value silently overrides the other."""
+    """Two values for one option are an error, so that neither value silently overrides the other."""
     call = ["items", "sales.parquet", "--user", "person", "--items", "kind", *BUDGET, "-o", "found", *twice]
     assert "specified multiple times" in voxpop(*call).complaint
     assert not (tmp_path / "found").exists()
 
 
 def test_declared_types_of_columns_are_used(voxpop, tmp_path):
-    """A type may contain a comma. The option is repeated for several types."""
+    """A type may contain a comma. The option can be repeated for several types."""
     rows = "".join(f"{number},{'1.50' if number % 2 else '2.5'}\n" for number in range(800))
     (tmp_path / "sales.csv").write_text(f"who,price\n{rows}")
     call = ["items", "sales.csv", "--user", "who", "--items", "price", *BUDGET, "-o", "found"]
@@ -140,7 +140,7 @@ def test_declared_types_of_columns_are_used(voxpop, tmp_path):
 
 
 def test_an_argument_without_an_option_is_explained(voxpop):
-    """Lists of names require commas."""
+    """The message explains that names in a list are separated by commas."""
     code, _, complaint = voxpop("items", "t.parquet", "--user", "who", "--text", "a", "b", *BUDGET, "-o", "x")
     assert code == 2
     assert "'b' belongs to no option. Write --name VALUE, and commas in lists of names. See `voxpop items" in complaint

@@ -1,4 +1,4 @@
-"""Tests of the progress bar that long commands show on a terminal. It has one step per round or length."""
+"""Tests of the progress bar that long commands show on a terminal. The bar has one step per round or length."""
 
 import io
 import sys
@@ -27,7 +27,7 @@ CALLS = {
 @pytest.mark.parametrize("command", CALLS)
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_command_shows_its_progress(command, terminal, tmp_path, monkeypatch):
-    """A terminal shows a bar with its unit after a delay, but a file receives no output."""
+    """After a delay, a terminal shows a bar with its unit. A file receives no output."""
     words = ["sun", "moon"] * 1500
     table = pl.DataFrame({"who": range(3000), "what": words, "list": [[word] for word in words]})
     table.write_parquet(tmp_path / "said.parquet")

@@ -68,7 +68,10 @@ def test_the_alphabet_can_be_a_file_or_a_release(voxpop, visits, tmp_path):
 
 @pytest.mark.jit
 def test_an_alphabet_is_found_under_one_guarantee(voxpop, visits, tmp_path):
-    """One budget is charged once. The plan, the saved model and the report list the cost of each step and the total."""
+    """The command charges one budget once.
+
+    The plan, the saved model and the report list the cost of each step and the total.
+    """
     find = ["--alphabet", "find", "--epsilon", 8, "--delta", "1e-6"]
     assert voxpop("ledger", "init", "team.ledger", "--dataset", "visits", "--epsilon", 10, "--delta", "1e-5").code == 0
     call = ["--ledger", "team.ledger", "--dataset", "visits", "-o", "model", "--json"]
@@ -142,7 +145,7 @@ def test_the_folder_is_checked_before_the_data(voxpop, tmp_path):
 
 
 def test_an_event_log_needs_no_column_options(voxpop, tmp_path):
-    """Columns with standard names are found in XES and in tables, with and without a column of persons."""
+    """Columns with standard names are found in XES files and in tables, with and without a column of persons."""
     events = "".join(
         f'<trace><string key="concept:name" value="c{case}"/><string key="who" value="p{case}"/>'
         f'<event><string key="concept:name" value="a"/><date key="time:timestamp" value="2026-01-0{case % 9 + 1}"/>'

@@ -1,4 +1,4 @@
-"""Tests of a series from the shell, with the commands init, run, show and delete."""
+"""Tests of a series from the shell, including the commands init, run, show and delete."""
 
 import re
 
@@ -61,7 +61,7 @@ def test_a_series_with_a_seed_is_marked_from_the_start(voxpop):
 
 
 def test_the_order_of_the_columns_of_users_is_the_same_every_night(voxpop, tmp_path):
-    """If the order could change, each person would have two budgets."""
+    """If the order could change, each user would have two budgets."""
     ids = [str(number) for number in range(3000)]
     pl.DataFrame({"tenant": ids, "id": ids, "what": ["tea"] * 3000}).write_parquet(tmp_path / "1.parquet")
     voxpop("series", "init", "state", "--nights", 4, "--epsilon", 3, "--delta", "1e-6")
@@ -73,7 +73,10 @@ def test_the_order_of_the_columns_of_users_is_the_same_every_night(voxpop, tmp_p
 
 
 def test_users_below_zero_and_above_63_bits_can_be_deleted(voxpop, tmp_path):
-    """A number that begins with a hyphen follows two hyphens. The exit code is 2 if nothing was deleted."""
+    """On the command line, a number that begins with a hyphen follows two hyphens.
+
+    The exit code is 2 if nothing was deleted.
+    """
     for name, user in (("below", -5), ("above", 2**63 + 5)):
         kind = pl.Int64 if user < 0 else pl.UInt64
         rows = pl.DataFrame({"who": pl.Series([user, 7], dtype=kind), "what": ["tea", "milk"]})

@@ -74,7 +74,7 @@ def test_longer_grams_are_shown_with_escapes(voxpop, tmp_path):
 
 
 def test_a_model_is_shown(voxpop, tmp_path):
-    """A saved model is shown like a release, with its noisy counts."""
+    """A saved model is shown like a release, and includes its noisy counts."""
     visits = pl.DataFrame({"who": range(900), "pages": [["home", "news"], ["home"], ["news"]] * 300})
     corpus = vp.read(visits, user="who", sequence="pages")
     model = vp.Sequences(max_length=3, max_gram=2, alphabet=["home", "news"]).release(corpus, vp.Budget(1))
@@ -114,7 +114,7 @@ def test_plans_are_printed_as_json(voxpop):
 
 
 def test_every_mechanism_has_a_plan(voxpop, tmp_path):
-    """The output equals `str(plan)`, and the options equal the options of the mechanism's own command."""
+    """The output equals `str(plan)`, and the options are those of the mechanism's own command."""
     budget = vp.Budget(1, 1e-7)
     spend = ["--epsilon", 1, "--delta", "1e-7"]
     plan = vp.HeavyHitters(max_length=5, unit=2).plan(budget)

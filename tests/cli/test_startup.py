@@ -1,4 +1,4 @@
-"""Tests that the start loads no heavy library, which would take seconds, and that the public names are complete."""
+"""Tests that startup loads no heavy library, which would take seconds, and that the public names are complete."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ def heavy_modules_after(statement, *arguments):
 
 
 def test_the_import_loads_no_heavy_library():
-    """Importing the package and listing its names imports none of the heavy libraries."""
+    """Importing the package and listing its names does not import any of the heavy libraries."""
     assert heavy_modules_after("import voxpop; dir(voxpop); voxpop.errors") == set()
 
 
@@ -28,7 +28,7 @@ def test_the_import_loads_no_heavy_library():
     "arguments", [["--help"], ["items", "--help"], ["--version"], ["plan", "items", "--epsilon", "4"]]
 )
 def test_help_and_rejected_calls_load_no_heavy_library(arguments):
-    """Help, the version and a rejected call also import none of the heavy libraries."""
+    """Help, the version and a rejected call do not import any of the heavy libraries either."""
     assert heavy_modules_after(COMMAND, *arguments) == set()
 
 

@@ -1,4 +1,4 @@
-"""Commands print text without active control characters, and show where tokens begin and end."""
+"""Tests that commands print no active control characters, and show where tokens begin and end."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ EVIL = "x\x1b[2J\x1b]0;owned\x07\x9b31m\u202etxt\u2066\u200b\r\x08\nGuarantee: (
 
 
 def is_safe(text):
-    """Return whether a text contains neither control characters for a terminal nor the forged line."""
+    """Return whether a text contains neither terminal control characters nor the forged line."""
     lines = text.split("\n")
     return all(line.isprintable() for line in lines) and not any(line.startswith("Guarantee: (0, 0)") for line in lines)
 
@@ -87,7 +87,7 @@ PLACES = [
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: "-".join(map(ascii, place)))
 def test_forged_folders_print_no_control_characters(voxpop, folder, place):
-    """For any text in a record, the commands print escapes or an error."""
+    """Whatever text a record contains, the commands print escapes or an error."""
     if place:
         forge(folder, "release.json", lambda record: put(record, place, EVIL))
     for command in ("show", "verify", "complete"):
@@ -117,7 +117,7 @@ def test_names_of_files_print_no_control_characters(voxpop, folder, name):
 
 @pytest.mark.parametrize("place", ["dataset", "label", "mechanism", "charged", "release", "state"])
 def test_forged_ledgers_print_no_control_characters(voxpop, tmp_path, place):
-    """Names, labels and all other text of a ledger are shown as escapes on one line."""
+    """Control characters in names, labels and all other text of a ledger are shown as escapes on one line."""
     path = tmp_path / "team.ledger"
     account = vp.Ledger(path).open("posts", vp.Budget(7, 1e-4), create=True)
     account.charge(vp.Guarantee(1, 1e-6), "items", "first")
@@ -152,7 +152,7 @@ def test_forged_records_cannot_add_lines_to_plans():
 
 
 def test_names_of_columns_in_a_profile_print_no_control_characters(voxpop, tmp_path):
-    """Names of columns are public, but they may originate in an untrusted file."""
+    """Column names are public, but they can come from an untrusted file."""
     table = pl.DataFrame({"who": range(3000), EVIL: ["a b", "c"] * 1500, "n": [1, 2] * 1500})
     table.write_parquet(tmp_path / "t.parquet")
     ran = voxpop("profile", "t.parquet", "--user", "who", "--epsilon", 4, "--delta", "1e-6", "-o", "p")
@@ -189,7 +189,7 @@ def test_plain_text_is_shown_unchanged_and_controls_are_escaped():
 
 
 def test_names_of_columns_are_escaped_in_html():
-    """The box of a notebook and the report escape names of columns."""
+    """The summary in a notebook and the report escape column names."""
     keys = Keys((KeyColumn("<b>\x1b[2J", "string"),))
     release = vp.Release.from_items(pa.array(["<i>", EVIL]), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys)
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""`voxpop top` prints, in order, the grams of a saved release that have the largest numbers of users."""
+"""Tests that `voxpop top` prints, in order, the grams of a saved release with the largest numbers of users."""
 
 import json
 
@@ -24,9 +24,9 @@ def words(tmp_path):
 
 
 def test_grams_are_in_order_and_have_the_guarantee(voxpop, words):
-    """The output contains the guarantees of the order and of both results together.
+    """The output contains the guarantee of the ranking and the guarantee of both results together.
 
-    The gaps are thousands of users (false alarm below 1e-9).
+    The numbers of users differ by thousands (false alarm below 1e-9).
     """
     code, out, err = voxpop("top", words, *READ, *SPEND, "--k", 3)
     assert (code, err) == (0, "")
@@ -67,7 +67,7 @@ def test_documents_describe_all_results_of_the_folder(voxpop, words, tmp_path):
 
 
 def test_a_budget_that_is_too_small_is_rejected(voxpop, words):
-    """With a tiny epsilon, no ranking fits the budget."""
+    """For a tiny epsilon, no ranking is possible within the budget."""
     assert "ranked" in voxpop("top", words, *READ, "--epsilon", 1e-9, "--delta", "1e-8").complaint
 
 

@@ -160,7 +160,7 @@ def test_reading_a_text_table_as_an_event_log_is_reported(capsys):
 
 
 def test_columns_without_standard_names_are_not_guessed():
-    """Two columns of one name, a missing column and contents without a user raise errors that name the next step."""
+    """Several columns with a standard name, missing columns and contents without users raise errors with advice."""
     table = pl.DataFrame({"case": ["a"], "Case ": ["b"], "activity": ["x"], "time": [1]})
     with pytest.raises(InputError, match="several columns have a standard name for user="):
         vp.read(table)

@@ -1,4 +1,4 @@
-"""One small table, and a check that every source of its rows gives the same corpus."""
+"""Fixtures for one small table and for a check that every source of its rows gives the same corpus."""
 
 from collections.abc import Callable
 from typing import Any
@@ -39,7 +39,10 @@ def parts(corpus: LocalCorpus) -> tuple[Any, ...]:
 
 @pytest.fixture
 def reads_alike() -> Callable[..., None]:
-    """Return a check that sources are read like the table. Each reading creates a new source."""
+    """Return a function that checks that a source is read like the table.
+
+    The function creates a new source for each reading.
+    """
 
     def check(make: Callable[[], Any], *, declared: bool = True, memory: str | None = None) -> None:
         for columns in ({"text": "body"}, {"items": "shop"}, {"tokens": "tags"}):

@@ -19,7 +19,7 @@ def rows(table):
 
 
 def types(columns):
-    """Return types for integer columns, which some databases do not declare."""
+    """Return the types of integer columns, which some databases do not declare."""
     return {"who": "int64"} | ({"shop": "int64"} if "items" in columns else {})
 
 
@@ -37,7 +37,7 @@ def check(rows, connection):
 
 @pytest.fixture
 def file(tmp_path, rows):
-    """Return an SQLite file."""
+    """Return the path of an SQLite file."""
     with sqlite3.connect(tmp_path / "posts.db") as connection:
         connection.execute("create table posts (place integer, who integer, body text, shop integer)")
         connection.executemany("insert into posts values (?, ?, ?, ?)", rows.rows())
@@ -52,7 +52,7 @@ def test_sqlite_is_read(rows, file):
 
 
 def test_adbc_connections_to_sqlite_are_rejected(file):
-    """The reason is that the ADBC driver for SQLite infers types from the first rows."""
+    """These connections are rejected because the ADBC driver for SQLite infers types from the first rows."""
     pytest.importorskip("adbc_driver_sqlite", reason="ADBC for SQLite is not installed: make exports")
     from adbc_driver_sqlite import dbapi
 
@@ -71,7 +71,7 @@ def test_duckdb_files_and_connections_are_read(rows, tmp_path):
 
 
 def test_duckdb_downloads_nothing(rows, tmp_path, file):
-    """Nothing is downloaded, although DuckDB would download an extension for an SQLite file and for an address.
+    """By default, DuckDB would download an extension for an SQLite file and for an address.
 
     The messages name the next step.
     """
@@ -92,7 +92,7 @@ def test_duckdb_downloads_nothing(rows, tmp_path, file):
 
 
 def test_a_duckdb_file_with_a_sqlite_address_is_rejected(tmp_path):
-    """The message names the right address, and a file without a query is recognised by its contents."""
+    """The message contains the right address, and a file without a query is recognised by its contents."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     duckdb.connect(tmp_path / "shop.db").close()
     with pytest.raises(InputError, match=r"Write duckdb:/// before the path"):
@@ -108,7 +108,7 @@ def test_the_error_for_a_database_file_explains_queries(file):
 
 
 def test_a_missing_sqlite_file_is_reported(tmp_path):
-    """A missing SQLite file is an error. The reader does not create the file, as SQLite itself would."""
+    """A missing SQLite file is an error. The reader does not create the file, whereas SQLite itself would."""
     with pytest.raises(SourceError, match="no existing SQLite file"):
         read_engine(vp.SQL(QUERY, f"sqlite:///{tmp_path}/none.db"), user="who", text="body")
     assert not (tmp_path / "none.db").exists()
@@ -155,7 +155,7 @@ def test_a_postgres_server_is_read(rows):
     ],
 )
 def test_invalid_requests_are_rejected(connection, error, words):
-    """Addresses of unsupported types are rejected. The message does not repeat their passwords."""
+    """Addresses of unsupported types are rejected. The message does not contain their passwords."""
     with pytest.raises(error, match=words) as caught:
         read_engine(vp.SQL("select 1", connection), user="who", text="body")
     assert "secret" not in str(caught.value)

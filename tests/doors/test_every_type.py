@@ -1,4 +1,4 @@
-"""Values of every type of Arrow, polars and pandas are returned unchanged or rejected before a charge."""
+"""Tests that values of every type of Arrow, polars and pandas are returned unchanged or rejected before a charge."""
 
 import datetime
 import decimal
@@ -37,7 +37,7 @@ REFUSED = ("text", "vocabulary", "tokenizer", "spacy", "sql")
 
 
 def numbers(kind: pa.DataType, *values: int) -> pa.Array:
-    """Return an array of a type from the whole numbers that it stores. Numbers of other widths are skipped."""
+    """Return an array of a type from the integers that it stores. Integers that do not fit the width are skipped."""
     width = pa.int32() if kind.bit_width == 32 else pa.int64()
     most = 2 ** (width.bit_width - 1)
     stored = pa.array([each for each in values if -most <= each < most], width)
@@ -52,13 +52,13 @@ def moments(unit: str, zone: str | None) -> pa.Array:
 
 
 def from_numbers(kind: pa.DataType, stored: list[int]) -> pa.Array:
-    """Return decimals of a type from the whole numbers that it stores."""
+    """Return decimals of a type from the integers that it stores."""
     content = b"".join(each.to_bytes(kind.bit_width // 8, "little", signed=True) for each in stored)
     return pa.Array.from_buffers(kind, len(stored), [None, pa.py_buffer(content)])
 
 
 def decimals(make: str, digits: int, scale: int) -> pa.Array:
-    """Return decimals of a type, including the smallest and the largest."""
+    """Return decimals of a type, including the smallest and the largest decimal."""
     ends = [0, 1, -1, 10**digits - 1, 1 - 10**digits, 5 * 10 ** (digits - 1)]
     return from_numbers(getattr(pa, make)(digits, scale), ends)
 
@@ -169,13 +169,13 @@ def test_every_type_of_arrow_is_tried():
     ids = {name: number for name, number in vars(pa.lib).items() if name.startswith("Type_")}
     tried = {each.type.id for each in TYPES.values()}
     assert {name for name, number in ids.items() if number not in tried} <= {
-        "Type_INTERVAL_MONTHS",  # pyarrow cannot create these.
+        "Type_INTERVAL_MONTHS",  # pyarrow cannot create these two types.
         "Type_INTERVAL_DAY_TIME",
     }
 
 
 def repeated(array: pa.Array, users: int = USERS) -> pa.Table:
-    """Return a table of many users, each with all values."""
+    """Return a table in which each of many users has all values."""
     indices = pa.array(list(range(len(array))) * users, pa.int64())
     owners = pa.array(np.repeat(np.arange(users), len(array)))
     if isinstance(array, pa.ExtensionArray):
@@ -188,7 +188,7 @@ def repeated(array: pa.Array, users: int = USERS) -> pa.Table:
 
 
 def assert_quotes_nothing(error: BaseException) -> None:
-    """Check that no exception of a library remains, and that the error and its traceback contain no marked value."""
+    """Check that the error is not chained to a library's exception, and that its traceback contains no marked value."""
     assert isinstance(error, VoxpopError), repr(error)
     assert not isinstance(error, InternalError), repr(error)
     assert error.__cause__ is None
@@ -200,7 +200,7 @@ def assert_quotes_nothing(error: BaseException) -> None:
 
 
 def values_of(array: pa.Array) -> list[Any]:
-    """Return the values that a release of the array returns."""
+    """Return the values that a release of the array should return."""
     kind = array.type
     if pa.types.is_dictionary(kind):
         array = array.dictionary_decode()
@@ -215,7 +215,7 @@ def goes_the_whole_way(source: Any, expected: list[Any] | None, folder: Path, **
 
     Args:
         source: The table.
-        expected: The values of the release, or None for any.
+        expected: The expected values of the release, or None if any values are accepted.
         folder: The folder of the ledger and the release.
         read: The columns, as for `voxpop.read`.
     """
@@ -250,7 +250,10 @@ def goes_the_whole_way(source: Any, expected: list[Any] | None, folder: Path, **
 
 
 def forms(table: pa.Table, folder: Path) -> dict[str, Any]:
-    """Return functions that create each source. A library without such a type fails before voxpop does."""
+    """Return a function for each source that creates it.
+
+    A library without the type raises an error before voxpop reads it.
+    """
     return {
         "table": lambda: table,
         "parquet": lambda: pa.parquet.write_table(table, folder / "t.parquet") or folder / "t.parquet",
@@ -276,13 +279,13 @@ ROLES: list[dict[str, str]] = [
 
 
 def readable(array: pa.Array) -> list[int]:
-    """Return the places of the values that are read as single values. Other values are rejected and not quoted."""
+    """Return the positions of the values that are read if they are alone. Other values are rejected and not quoted."""
     ones = [array.slice(place, 1) for place in range(len(array))]
     return [place for place, one in enumerate(ones) if is_read(repeated(one, 2), items="what")]
 
 
 def some_of(name: str) -> pa.Array:
-    """Return the values of a type that are read."""
+    """Return those values of a type that are read."""
     array = TYPES[name]
     held = readable(array)
     assert bool(held) is (name not in NEVER)
@@ -324,7 +327,7 @@ FULL = (
 
 @pytest.mark.parametrize("name", FULL)
 def test_a_type_of_each_family_is_read_and_released(tmp_path, fixed_secrets, name):
-    """With a ledger, noise, counts and all formats of files, the values that are read are returned."""
+    """With a ledger, noise, counts and all file formats, exactly the values that are read are returned."""
     array = some_of(name)
     if len(array):
         assert goes_the_whole_way(repeated(array), values_of(array), tmp_path / "all", items="what")
@@ -334,9 +337,9 @@ def test_a_type_of_each_family_is_read_and_released(tmp_path, fixed_secrets, nam
 
 
 def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> bool:
-    """Return whether a source is read, after returning all items, or check that its error quotes nothing.
+    """Check that a source returns all items or that its error quotes nothing, and return whether it is read.
 
-    Items are released without noise. This does not affect how they are returned.
+    Items are released without noise, which does not affect how they are returned.
     """
     try:
         data = read_engine(source, user=columns.pop("user", "who"), options=QUIET, **columns)
@@ -365,7 +368,7 @@ def test_every_type_is_read_or_rejected_from_every_source_in_every_role(tmp_path
             for columns in ROLES[:3]:
                 try:
                     source = make()
-                except BaseException:  # including the panics of Rust
+                except BaseException:  # including panics of Rust
                     break  # The other library has no such type or value.
                 is_read(source, **columns)
 
@@ -455,14 +458,14 @@ stored_kinds = st.sampled_from([each.type for each in TYPES.values() if pa.types
 @given(stored_kinds, st.lists(whole_numbers, min_size=1, max_size=4))
 @settings(max_examples=60, deadline=None)
 def test_generated_times_are_returned_or_rejected(kind, stored):
-    """Times of every unit, width and zone, with any stored number, are returned unchanged or rejected."""
+    """Times of every unit, width and zone, with any stored integer, are returned unchanged or rejected."""
     array = numbers(kind, *stored)
     if len(array):
         is_read(repeated(array, 1), values_of_or_none(array), items="what")
 
 
 def values_of_or_none(array: pa.Array) -> list[Any] | None:
-    """Return the values as Python objects, or None if Python has no such value and voxpop must reject it."""
+    """Return the values as Python objects, or a marked value if Python has no such value and voxpop must reject it."""
     try:
         return values_of(array)
     except (ValueError, OverflowError, KeyError):
@@ -489,13 +492,13 @@ class Loud(str):
 
 
 def failing(error: BaseException) -> Any:
-    """Yield a row and fail."""
+    """Yield a row and raise an error."""
     yield {"who": 1, "what": "a"}
     raise error
 
 
 class ToldError(Exception):
-    """An exception that has a text that is not an argument, a cause and a note."""
+    """An exception with a marked text, attribute and note, but without arguments."""
 
     def __init__(self) -> None:
         self.statement = MARK
@@ -528,7 +531,7 @@ def test_errors_of_a_source_do_not_contain_its_text(source):
 
 
 def test_interrupts_and_memory_errors_propagate():
-    """A keyboard interrupt is passed on. A MemoryError contains advice instead of the text of a library."""
+    """A keyboard interrupt propagates. A MemoryError contains advice instead of the text of a library."""
     with pytest.raises(KeyboardInterrupt):
         vp.read(failing(KeyboardInterrupt()), user="who", items="what", options=QUIET)
     with pytest.raises(MemoryError, match="Set a limit") as caught:
@@ -537,7 +540,10 @@ def test_interrupts_and_memory_errors_propagate():
 
 
 def test_a_fault_of_voxpop_keeps_its_frames_but_no_text(monkeypatch):
-    """An exception between the rows and the corpus becomes an InternalError. Its cause has only a name and frames."""
+    """An exception while rows are converted to a corpus becomes an InternalError.
+
+    Its cause has only a name and frames.
+    """
 
     def fail(*_: object) -> None:
         try:
@@ -555,7 +561,7 @@ def test_a_fault_of_voxpop_keeps_its_frames_but_no_text(monkeypatch):
 
 
 def test_a_profile_does_not_quote_a_failed_query():
-    """The schema of a query is also read within the guard, so a profile does not quote the failure."""
+    """The guard against quoting also covers the schema of a query, so a profile does not quote the failure."""
     frame = pl.LazyFrame({"who": [1], "what": [MARK]}).select(pl.col("who"), pl.col(f"{MARK}2"))
     with pytest.raises(SourceError) as caught:
         vp.profile(frame, user="who", budget=vp.Budget(1, 1e-6))
@@ -563,7 +569,7 @@ def test_a_profile_does_not_quote_a_failed_query():
 
 
 def test_decimals_beyond_plain_types_are_rejected():
-    """With a negative scale, pyarrow multiplies without a check, so it returned another number than this one."""
+    """For a negative scale, pyarrow multiplies without checking for overflow, so it returned a different number."""
     stored = np.array([99_999_999_998_103_988_508_917_264 % 2**64, 99_999_999_998_103_988_508_917_264 >> 64], np.uint64)
     array = pa.Array.from_buffers(pa.decimal128(26, -22), 1, [None, pa.py_buffer(stored.tobytes())])
     with pytest.raises(ColumnError, match="more than 38 digits"):

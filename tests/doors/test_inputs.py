@@ -1,4 +1,4 @@
-"""Common forms of tables are read or rejected with a message that contains the next step."""
+"""Tests that common forms of tables are read, or rejected with a message that contains the next step."""
 
 import bz2
 import datetime as dt
@@ -99,7 +99,7 @@ def test_rows_with_field_names_datasets_and_open_files_are_read(make):
 
 
 def test_rows_of_sqlalchemy_are_read():
-    """The rows are the result of a query, as an iterator or a list."""
+    """The rows are the result of a query, either as an iterator or as a list."""
     sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed: make exports")
     with sqlalchemy.create_engine("sqlite://").connect() as connection:
         connection.exec_driver_sql("create table t (user integer, item text)")
@@ -112,7 +112,7 @@ def test_rows_of_sqlalchemy_are_read():
 
 @pytest.mark.parametrize("name", ["t.feather", "t.arrow", "stream.arrow", "t.csv.bz2", "t.json", "lines.json"])
 def test_files_in_further_formats_are_read(tmp_path, name):
-    """The files are both forms of Arrow, CSV compressed with bzip2, and JSON as one array and as lines."""
+    """The files are both Arrow file formats, CSV compressed with bzip2, and JSON as one array and as lines."""
     path = tmp_path / name
     if name == "stream.arrow":
         with pa.ipc.new_stream(path, TABLE.schema) as out:
@@ -146,9 +146,9 @@ def test_standard_input_is_read(tmp_path):
 
 
 def test_names_of_folders_are_columns(tmp_path):
-    """Values are strings decoded from the folder names.
+    """The values are strings that are decoded from the folder names.
 
-    A declared type applies to these values, and the value of a folder replaces a column of the file.
+    A declared type applies to these values, and the value from a folder name replaces a column of the file.
     """
     for year, user in (("2026", 1), ("0007", 2), ("__HIVE_DEFAULT_PARTITION__", 3)):
         part = pl.DataFrame({"user": [user], "year": [0]})
@@ -163,7 +163,7 @@ def test_names_of_folders_are_columns(tmp_path):
 
 
 def test_datasets_with_inferred_types_are_rejected(tmp_path):
-    """With inferred types, one user's row or folder would determine the type of all values."""
+    """If types were inferred, one user's row or folder would determine the type of all values."""
     saved(tmp_path, "csv/t.csv", CSV)
     refused(InputError, "from their rows", ds.dataset(tmp_path / "csv", format="csv"))
     (tmp_path / "hive/year=7").mkdir(parents=True)
@@ -176,7 +176,7 @@ def test_datasets_with_inferred_types_are_rejected(tmp_path):
 
 
 def test_folders_at_an_address_give_strings(tmp_path):
-    """Values are strings, as for local folders, and the form of the names has no effect."""
+    """The values are strings, as for local folders, regardless of the form of the names."""
     for year in ("0007", "2026"):
         (tmp_path / f"year={year}").mkdir()
         pl.DataFrame({"user": [1]}).write_parquet(tmp_path / f"year={year}/part.parquet")
@@ -187,7 +187,7 @@ def test_folders_at_an_address_give_strings(tmp_path):
 def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
     """If the folder contains no table, each file is the text of one user.
 
-    Messages do not quote file names, which are users.
+    Messages do not quote file names, because these identify users.
     """
     for name, text in (("ann.smith.txt", "Good morning"), ("ann.jones.txt", "good night"), ("more/bob.TXT", "tea")):
         saved(tmp_path, f"texts/{name}", text)
@@ -217,7 +217,7 @@ def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
     ids=["rows", "polars", "lazy", "JSON lines"],
 )
 def test_nested_columns_are_read(tmp_path, make):
-    """A nested column is named by its path. A column with the dots in its name has precedence."""
+    """A nested column is named by its path. A column whose name contains the dots has precedence."""
     assert items_of(make(tmp_path), user="user.id") == (["milk", "tea"], 2)
 
 
@@ -259,7 +259,7 @@ def test_errors_contain_hints(make, error, words):
 
 
 def test_unnamed_columns_are_selected_by_number():
-    """Pandas numbers unnamed columns, and the caller names them with a number or a string."""
+    """Pandas numbers unnamed columns, and the caller can select them by a number or a string."""
     for zero, one in ((0, 1), ("0", "1")):
         assert items_of(pd.DataFrame(ROWS), user=zero, items=one) == READ
     refused(ColumnError, 'no column "2"', pd.DataFrame(ROWS), user=0, items=2)
@@ -268,7 +268,7 @@ def test_unnamed_columns_are_selected_by_number():
 
 @pytest.mark.parametrize("above", ["# made on Monday\n#\n", "\n\n", "sep=,\n# by shop\n\n"])
 def test_lines_above_the_header_are_skipped(tmp_path, above):
-    """Comments and blank lines are skipped, unless a line with a number sign contains the column names."""
+    """Comments and blank lines are skipped, unless the line with the column names begins with a number sign."""
     assert items_of(saved(tmp_path, "t.csv", above + CSV)) == READ
     assert items_of(saved(tmp_path, "t.csv", above + "#user,item\n1,tea\n"), user="#user") == (["tea"], 1)
 
@@ -315,7 +315,7 @@ def test_repeated_headers_are_skipped(tmp_path, capsys):
     ],
 )
 def test_items_with_too_many_values_cause_a_hint(items, said, capsys):
-    """The hint depends on the type of the items, which is public."""
+    """The hint depends only on the type of the items, which is public."""
     read_engine(pl.DataFrame({"user": [1], "item": items}), user="user", items="item")
     assert ("truncate times" in capsys.readouterr().err) == said
 
@@ -332,7 +332,7 @@ def test_a_large_delta_is_accepted_with_a_warning(delta, recwarn):
 
 
 def test_large_deltas_are_reported_on_the_command_line(capfd, tmp_path):
-    """The warning is one line, as all messages are."""
+    """The warning is one line, like all messages."""
     ran = subprocess.run(
         [sys.executable, "-m", "voxpop.cli", "plan", "items", "--epsilon", "1", "--delta", "0.01"],
         capture_output=True,

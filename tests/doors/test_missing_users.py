@@ -1,4 +1,4 @@
-"""Rows without a user are rejected, or skipped and counted in a message."""
+"""Tests that rows without a user are rejected, or skipped and counted in a message."""
 
 import polars as pl
 import pyarrow as pa
@@ -39,7 +39,7 @@ def test_rows_without_a_user_are_skipped(memory, capsys):
 
 
 def test_each_of_several_user_columns_must_have_a_value():
-    """If two columns identify a user, both must have a value."""
+    """If two columns identify a user, both columns must have a value."""
     corpus = read("drop", user=["who", "town"])
     assert held(corpus) == ["a"]
 
@@ -51,7 +51,7 @@ def test_numbers_are_rounded_by_default(capsys):
 
 
 def test_users_that_look_missing_remain_with_a_warning(capsys):
-    """Without nulls, no row is rejected, and the warning names the option."""
+    """If there are no nulls, no row is rejected, and the warning names the option."""
     table = pl.DataFrame({"who": ["ann", "NULL", "nan"], "what": ["a", "b", "c"]})
     corpus = read_engine(table, user="who", items="what")
     assert corpus.user_key.size == 3
@@ -62,7 +62,7 @@ def test_users_that_look_missing_remain_with_a_warning(capsys):
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.dictionary(pa.int32(), pa.string())])
 def test_numbers_and_dictionaries_are_read(kind):
-    """The columns contain a null among integers, and a missing-value string in a dictionary."""
+    """The user columns contain a null among integers, and a missing-value string in a dictionary."""
     users = pa.array([1, None, 2] if kind == pa.int64() else ["ann", None, "NULL"]).cast(kind)
     table = pa.table({"who": users, "what": ["a", "b", "c"]})
     corpus = read_engine(table, user="who", items="what", options=vp.ReadOptions(missing_users="drop"))

@@ -42,7 +42,7 @@ def as_paths(tables, folder):
 
 
 def as_dataset(tables, folder):
-    # The types are the types of the first file.
+    # The data set has the types of the first file.
     return pyarrow.dataset.dataset(as_folder(tables, folder))
 
 
@@ -65,7 +65,7 @@ TYPES = {
 def test_two_types_in_one_column_are_rejected(tmp_path, several, kinds, memory):
     """The error contains the next step and is raised before a charge.
 
-    The cases are both orders of the tables, with and without a dictionary.
+    The test covers both orders of the tables, with and without a dictionary.
     """
     options = vp.ReadOptions(memory=memory)
     for number, (one, other) in enumerate(permutations(TYPES[kinds])):
@@ -80,7 +80,7 @@ def test_two_types_in_one_column_are_rejected(tmp_path, several, kinds, memory):
 
 @pytest.mark.parametrize("several", SEVERAL[:3])
 def test_tables_of_different_types_are_joined_by_a_declared_type(tmp_path, several):
-    """Values are cast within a family. A value that would change is rejected and not quoted."""
+    """Values are cast within a family of types. A value that would change is rejected and not quoted."""
     for number, order in enumerate(permutations([pa.int32(), pa.int64(), pa.uint8()])):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -99,7 +99,7 @@ def test_tables_of_different_types_are_joined_by_a_declared_type(tmp_path, sever
 @pytest.mark.parametrize("several", SEVERAL[:3])
 @pytest.mark.parametrize("way", ["items", "tokens", "sequence"])
 def test_nulls_and_dictionaries_do_not_change_the_type(tmp_path, several, way):
-    """A table with only nulls, strings of any width, and dictionaries of strings have one type."""
+    """A column of nulls, strings of any width, and dictionaries of strings have the same type."""
     texts = [pa.array(["a", None]), pa.array(["a", None], pa.large_string()), pa.array(["a", None]).dictionary_encode()]
     texts += [pa.nulls(2)] if way == "items" else []
     if way != "items":
@@ -116,7 +116,7 @@ def test_nulls_and_dictionaries_do_not_change_the_type(tmp_path, several, way):
 @pytest.mark.parametrize("kinds", ["numbers and strings", "dates and strings", "bytes and strings", "truth", "UUIDs"])
 @pytest.mark.parametrize("users", ["who", ["who", "at"]])
 def test_ids_of_two_types_are_rejected(kinds, users):
-    """Equal spellings of two types would become one user, so two people would share a privacy unit."""
+    """Equal spellings of ids of two types would become one user, so two people would share a privacy unit."""
     uuid = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([UUID(int=5).bytes], pa.binary(16)))
     more = {"truth": (pa.array([True]), pa.array(["true"])), "UUIDs": (uuid, pa.array([str(UUID(int=5))]))}
     for pair in permutations({**TYPES, **more}[kinds]):
@@ -125,7 +125,7 @@ def test_ids_of_two_types_are_rejected(kinds, users):
 
 
 def test_times_of_two_types_are_rejected():
-    """Times of two units, zones or kinds would have no common order."""
+    """Times with different units, zones or kinds would have no common order."""
     kinds = [pa.int64(), pa.float64(), pa.timestamp("s"), pa.timestamp("ns"), pa.timestamp("us", "UTC")]
     for one, other in permutations(kinds, 2):
         tables = [table(["a"], at=pa.array([5]).cast(kind)) for kind in (one, other)]
@@ -144,7 +144,7 @@ def with_nulls(values):
 @pytest.mark.parametrize("values", [["x", None, "y"], [5, None, 6], [dt.date(2026, 1, 1), None, dt.date(2026, 1, 2)]])
 @pytest.mark.parametrize("way", ["items", "list of items", "composite", "user", "tokens", "text", "events", "profile"])
 def test_a_dictionary_column_is_read_as_its_values(values, way):
-    """In every role and within lists, null in a dictionary is not an item, and equal values are one item."""
+    """In every role and within lists, a null in a dictionary is not an item, and equal values are one item."""
     values = sorted(values, key=str) if way == "user" else [values[0], values[2], None]
     values = [each for each in values if each is not None] if way == "user" else values
     found = []
@@ -204,7 +204,7 @@ def test_a_table_without_rows_declares_its_types(tmp_path):
 
 @pytest.mark.parametrize("memory", [None, "1GiB"])
 def test_chunks_with_different_inferred_types_are_rejected(memory):
-    """The types of a chunk of pandas or polars follow from its values."""
+    """Pandas and polars infer the types of a chunk from its values."""
     for make in (pd.DataFrame, pl.DataFrame):
         chunks = [make({"who": [1], "what": [7]}), make({"who": [2], "what": ["tea"]})]
         with pytest.raises(ColumnError, match=r"whole numbers in one table and strings in another|int64 .* string"):

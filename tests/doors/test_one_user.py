@@ -1,4 +1,4 @@
-"""Types and spellings are public. Therefore, in every source, one user's rows do not affect the data of other users."""
+"""Tests that, because types and spellings are public, one user's rows do not affect other users in any source."""
 
 import json
 from decimal import Decimal
@@ -54,7 +54,7 @@ def test_a_reader_that_infers_types_is_detected(theirs, own, reading):
 @example([None], ["x"])
 @settings(max_examples=200, deadline=None)
 def test_both_decoders_of_json_agree(held, last):
-    """Decoding by blocks and decoding by lines give the same strings, and the same nulls among lists."""
+    """Decoding by blocks and decoding by lines give the same strings and the same nulls in columns of lists."""
     data = "".join(json.dumps({"a": each}) + "\n" for each in [*held, last]).encode()
     for lists in (False, None, True):
         columns = [Column("a", lists=lists)]
@@ -106,7 +106,7 @@ def test_the_error_for_an_invalid_value_names_the_row_and_not_the_value(tmp_path
 
 
 def test_declared_types_are_restored():
-    """Values of the release are Python values, and its columns have the declared types."""
+    """The values of the release are Python objects, and its columns have the declared types."""
     rows = [{"who": number, "price": "19.990", "day": "2026-11-22"} for number in range(3000)]
     data = vp.read(rows, user="who", items=["price", "day"], types={"price": "decimal(12, 2)", "day": "date"})
     release = vp.Items(max_items_per_user=1).release(data, vp.Budget(1, 1e-8))
@@ -129,7 +129,7 @@ def test_invalid_declarations_are_rejected(types, error, words):
 
 
 def test_declared_types_cannot_contradict_a_typed_source():
-    """The caller must cast a source that declares another type."""
+    """If a source declares another type, the caller must cast it."""
     with pytest.raises(ColumnError, match="declares int64"):
         vp.read(pa.table({"who": [1], "what": [2]}), user="who", items="what", types={"what": "string"})
 

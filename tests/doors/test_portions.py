@@ -1,4 +1,4 @@
-"""With a memory limit, batches have similar numbers of bytes for any size of rows and any source."""
+"""Tests that, with a memory limit, batches have similar numbers of bytes for any size of rows and any source."""
 
 import sqlite3
 import subprocess
@@ -66,7 +66,7 @@ def sqlite():
 
 
 def address(folder):
-    """Return a query of a database that is given by its address."""
+    """Return a query of a database that is identified by its address."""
     with sqlite3.connect(folder / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         connection.executemany("insert into t values (?, ?)", [tuple(row.values()) for row in ROWS])
@@ -83,7 +83,7 @@ def hugging_face():
 
 @pytest.mark.parametrize("door", ["sqlite", "address", "hugging_face", "rows", "table"])
 def test_every_input_needs_little_memory(door, tmp_path):
-    """Each row has 100 KB, so a source that limited only the number of rows would return all rows at once."""
+    """Each row has 100 KB, so a source with a limit only on the number of rows would return all rows at once."""
     made = {"sqlite": sqlite, "address": lambda: address(tmp_path), "hugging_face": hugging_face}
     made |= {"rows": lambda: iter(ROWS), "table": lambda: pl.DataFrame(ROWS)}
     source = made[door]()
@@ -103,7 +103,8 @@ def test_every_input_needs_little_memory(door, tmp_path):
 def test_both_kinds_of_duckdb_objects_are_read(table, memory):
     """Relations are streamed.
 
-    A connection that has run a query would copy all rows to give batches, so it is rejected.
+    With a memory limit, a connection that has run a query is rejected, because it would copy all rows to return
+    batches.
     """
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     wanted = read_engine(table, user="who", text="body")
@@ -135,7 +136,7 @@ BOOKS = 800
 
 @pytest.mark.slow
 def test_rows_of_a_megabyte_are_read(tmp_path):
-    """The query returns 0.8 GB in few rows, so batches limited by rows would contain all data at once."""
+    """The query returns 0.8 GB in few rows, so batches with only a limit on rows would contain all data at once."""
     with sqlite3.connect(tmp_path / "t.db") as connection:
         connection.execute("create table t (who integer, body text)")
         text = "tea https://" + "x" * (1 << 20)

@@ -1,4 +1,4 @@
-"""Tests of queries with types of one database, of random queries, and of databases that cannot be opened."""
+"""Tests of queries with types that only one database has, of random queries, and of databases that cannot be opened."""
 
 import sqlite3
 from decimal import Decimal
@@ -13,7 +13,7 @@ from voxpop.reading.databases import without_password
 
 
 class Cursor:
-    """A cursor that returns Arrow batches, as ADBC's does."""
+    """A cursor that returns Arrow batches, like the cursor of ADBC."""
 
     description = (("who",), ("what",))
 
@@ -52,9 +52,9 @@ NUMBERS = ["2.50", "2.5", "-0.00", "0", "1000", "NaN", None]
 
 @pytest.mark.parametrize("driver", ["adbc", "rows"])
 def test_numbers_of_any_precision_have_one_spelling(driver):
-    """ADBC returns numbers of any precision as text, and other drivers return decimals of Python.
+    """ADBC returns numbers of any precision as text, and other drivers return Python decimals.
 
-    Both have one spelling.
+    Both have the same spelling.
     """
     decimals = [None if each is None else Decimal(each) for each in NUMBERS]
     cursor = Cursor(opaque(NUMBERS, "numeric")) if driver == "adbc" else Rows(decimals)
@@ -86,14 +86,14 @@ def test_the_error_for_other_types_of_a_database_names_the_cast(name):
     ],
 )
 def test_queries_that_draw_at_random_are_rejected(query):
-    """Queries that draw at random are rejected, because one user's rows would affect the choice of all other rows."""
+    """Such queries are rejected, because one user's rows would affect which of the other rows are drawn."""
     with pytest.raises(InputError, match="draws at random") as raised:
         read_engine(vp.SQL(query, sqlite3.connect(":memory:")), user="who", items="what")
-    assert not isinstance(raised.value, SourceError)  # A retry would not help.
+    assert not isinstance(raised.value, SourceError)  # A SourceError would suggest a retry, which would not help.
 
 
 def test_random_in_strings_comments_and_names_is_not_a_random_draw():
-    """The word random may occur in strings, in comments and as the name of a column."""
+    """The word "random" may occur in strings, in comments and as a column name."""
     shop = sqlite3.connect(":memory:")
     shop.execute("create table t (who, random)")
     shop.execute("insert into t values (1, 'random()')")
@@ -102,7 +102,7 @@ def test_random_in_strings_comments_and_names_is_not_a_random_draw():
 
 
 def test_a_database_that_cannot_be_opened_is_explained(monkeypatch):
-    """No query has run, so the driver's text contains no rows. Passwords are masked."""
+    """The error contains the driver's text, which quotes no rows because no query has run. Passwords are masked."""
     address = "postgresql://ann:s%40cret@db.example/shop?sslpassword=other"
 
     def connect(given):
@@ -138,7 +138,7 @@ def test_files_of_sqlite_cause_a_hint(tmp_path):
 
 
 def test_a_profile_of_a_query_is_released():
-    """The database declares the columns without computing a row."""
+    """The database declares the columns without computing any rows."""
     shop = sqlite3.connect(":memory:")
     shop.execute("create table t (who integer, city text)")
     shop.executemany("insert into t values (?, ?)", [(number, "Delft") for number in range(3000)])

@@ -1,7 +1,7 @@
 """Tests of the lemma that a row's meaning depends only on the row and on declarations (docs/privacy/rows.md).
 
-The declarations are public. The rows of another user are in the same file or table, or in a separate one with a
-separate schema. Blocks have a few bytes or rows, memory is limited or not, and both decoders of JSON are used.
+The declarations are public. The rows of another user are in the same file or table, or in a separate one with its own
+schema. Blocks have a few bytes or rows, memory is limited or unlimited, and both decoders of JSON are used.
 """
 
 import datetime as dt
@@ -155,7 +155,7 @@ TYPED = {
 
 @st.composite
 def typed_parts(draw):
-    """Return rows with separate types. Contents may be null."""
+    """Draw rows with types of their own. The contents may be null."""
     kinds = tuple(draw(st.sampled_from(list(TYPED))) for _ in range(3))
     who, what, at = (TYPED[kind] for kind in kinds)
     rows = draw(st.lists(st.tuples(who, what | st.none(), at), min_size=1, max_size=3))
@@ -187,19 +187,19 @@ SPELLED = part(pa.string(), "b", owner=str(DAY), ids=pa.string())
 @example(NARROW, WIDE, 0, "items", 64, False)  # types were joined
 @example(part(pa.int32(), 7), part(pa.int64(), 7, owner=2), 0, "items", 64, True)
 @example(TEXT, part(pa.string(), "b", owner="1", ids=pa.string()), 0, "items", 64, False)
-@example(DATED, SPELLED, 0, "items", 64, False)  # ids of two types were one user
+@example(DATED, SPELLED, 0, "items", 64, False)  # ids of two types became one user
 @example(TEXT, part(pa.null(), None, owner=2), 0, "items", 64, False)
-@example(TEXT, part(pa.string(), "b", None, owner=2, coded=True), 0, "items", 64, False)  # null was an item
+@example(TEXT, part(pa.string(), "b", None, owner=2, coded=True), 0, "items", 64, False)  # a null became an item
 @settings(max_examples=30, deadline=None)
 def test_a_separate_table_does_not_change_other_results(source, name, theirs, own, shared, reading, size, limited):
     """One user's file or table with a separate schema is rejected or changes nothing, before and after other tables.
 
-    Dictionaries that contain null, and that no other table has, change nothing either.
+    Dictionaries that contain a null, and that only one table has, change nothing either.
     """
     make = SEVERAL[source][name]
     read = partial(read_engine, options=vp.ReadOptions(memory="1GiB" if limited else None, progress=False))
     rows, kinds, coded = own
-    # Types that differ in a few columns are as likely as types that differ in all.
+    # Tables whose types differ in a few columns are as likely as tables whose types differ in all columns.
     same = [place for place in range(3) if shared >> place & 1]
     for place in same:
         kinds = (*kinds[:place], theirs[1][place], *kinds[place + 1 :])
@@ -223,5 +223,5 @@ def test_a_separate_table_does_not_change_other_results(source, name, theirs, ow
         plain, stored = ((theirs[0], theirs[1], coded) for coded in (False, True))
         assert seen_by_others(found(stored), set()) == seen_by_others(found(plain), set())
         single = found(*[([row], theirs[1], theirs[2]) for row in theirs[0]])
-        if single is not None:  # types that pandas infers from single rows may differ
+        if single is not None:  # the types that pandas infers from single rows may differ
             check_same(alone, single, set())

@@ -1,4 +1,4 @@
-"""Tests that tables in common forms are read. Each table is created by the real library."""
+"""Tests that tables in common forms are read. The real libraries create the tables."""
 
 import http.server
 import os
@@ -41,7 +41,7 @@ class Stream:
 
 
 class Batch:
-    """An object that exposes only the Arrow array interface, for one batch."""
+    """An object that exposes only the Arrow array interface, with one batch."""
 
     def __init__(self, batch):
         self._batch = batch
@@ -81,7 +81,7 @@ def test_chunks_of_pandas_are_read(tmp_path, table):
 def test_relations_and_connections_of_duckdb_are_read(table, reads_alike):
     """The sources are relations of tables and queries, and a connection with a query.
 
-    They are read with and without a memory limit.
+    These sources are read with and without a memory limit.
     """
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     connection = duckdb.connect()
@@ -106,7 +106,7 @@ def test_data_sets_of_hugging_face_are_read(table, reads_alike):
 
 
 def test_expressions_of_ibis_are_read(table, reads_alike):
-    """The sources are expressions, which ibis runs in its own database."""
+    """The sources are expressions that ibis evaluates in its own database."""
     ibis = pytest.importorskip("ibis", reason="ibis is not installed: make exports")
     held = ibis.polars.connect().create_table("t", table)
     reads_alike(lambda: held.mutate(who=held.who))
@@ -157,7 +157,7 @@ def test_unsupported_files_are_rejected(tmp_path, name, words):
 
 
 def test_single_values_without_an_order_are_rejected_as_a_sequence(table):
-    """A column of single values is a sequence only with an order."""
+    """A column of single values is a sequence only if an order is given."""
     with pytest.raises(ColumnError, match="order="):
         read_engine(table, user="who", sequence="body")
 
@@ -172,7 +172,7 @@ def test_tokenizers_of_libraries_are_not_printed(table):
 
 
 def test_the_message_of_a_failing_reader_is_omitted():
-    """The message of a reader that fails is omitted, because it may contain rows."""
+    """The message is omitted, because it may contain rows."""
 
     def batches():
         yield pa.record_batch({"who": [1], "body": ["a"]})
@@ -186,7 +186,7 @@ def test_the_message_of_a_failing_reader_is_omitted():
 
 
 class Ranges(http.server.SimpleHTTPRequestHandler):
-    """A server of files that supports range requests, as every web server does."""
+    """A file server that supports range requests, as common web servers do."""
 
     protocol_version = "HTTP/1.1"
 
@@ -253,7 +253,7 @@ def test_addresses_are_streamed(served, reads_alike, table, tmp_path, memory, mo
 
 
 def test_an_older_polars_is_rejected_with_a_memory_limit(served, reads_alike, monkeypatch):
-    """Older versions collect remote data, and are rejected if a memory limit applies."""
+    """Older versions collect remote data in memory, so they are rejected if there is a memory limit."""
     monkeypatch.delattr("polars.LazyFrame.collect_batches")
     reads_alike(lambda: f"{served}/t.parquet")
     with pytest.raises(InputError, match="pip install -U polars"):
@@ -273,7 +273,7 @@ print(corpus._engine.tokens.size, megabytes_of("VmHWM"))
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_a_remote_file_larger_than_memory_is_read(served, tmp_path, ending):
-    """A file of 0.7 GB in rows of 2 KB, each mostly one URL, would exceed the limit if it were read at once."""
+    """A file of 0.7 GB in rows of 2 KB, which are mostly URLs, would exceed the limit if it were read at once."""
     rows = 64
     table = pl.DataFrame({"who": range(rows), "body": ["tea " * 50 + "https://" + "x" * 2000] * rows})
     path = tmp_path / f"large.{ending}"
@@ -336,7 +336,7 @@ def test_files_on_s3_are_read(table, reads_alike, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("source", [[], iter(())])
 def test_a_table_without_rows_has_no_users(source):
-    """The source is read as a table without rows, because an error would distinguish it from a table with one user."""
+    """The table is read without an error, because an error would distinguish it from a table with one user."""
     corpus = read_engine(source, user="who", items="body")
     assert len(vp.Items().release(corpus, vp.Budget(1, 1e-8))) == corpus.user_key.size == 0
 
@@ -350,7 +350,7 @@ def test_a_table_without_rows_has_no_users(source):
 )
 @pytest.mark.parametrize("column", ["user", "items"])
 def test_types_of_pandas_without_a_spelling_are_rejected(values, name, column):
-    """The message names periods and intervals as pandas does, and contains the conversion."""
+    """The message uses the pandas names of periods and intervals, and contains the conversion."""
     table = pd.DataFrame({"user": [1, 2], "items": ["a", "b"]})
     table[column] = values(pd)
     with pytest.raises(ColumnError, match=rf'"{column}" contains values of {name}\. Convert it in pandas'):

@@ -1,4 +1,4 @@
-"""Tests of the choice of the files in a folder that are read, among hidden, temporary and empty files."""
+"""Tests of which files in a folder are read if some of them are hidden, temporary or empty."""
 
 import bz2
 import gzip
@@ -51,7 +51,7 @@ def test_hidden_and_temporary_files_are_skipped(tmp_path, capsys, memory):
 
 
 def test_a_hidden_file_that_is_named_is_read(tmp_path):
-    """The path may lead through a hidden folder, and a pattern may begin like a hidden name."""
+    """The path may contain a hidden folder, and a pattern may begin like a hidden name."""
     write(tmp_path, HIDDEN[:1], range(3))
     write(tmp_path, ["_old.csv"], range(5))
     for source, users in (("_old.csv", 5), ("_temporary", 3), ("_temp*/0/task/*.csv", 3), ("_*.csv", 5)):
@@ -91,7 +91,7 @@ def test_tables_with_a_log_are_rejected_by_name(tmp_path, log, words):
 
 
 def test_hidden_files_at_an_address_are_skipped(tmp_path, capsys):
-    """Hidden files at an address are skipped by the same rule as in local folders. The folder represents a bucket."""
+    """The same rule applies to hidden files at an address as in local folders. The folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         pl.DataFrame({"who": [user], "what": ["tea"]}).write_parquet(tmp_path / name)
@@ -119,7 +119,7 @@ def test_empty_files_are_rejected(tmp_path, name, content):
 
 
 def test_an_empty_file_charges_nothing(tmp_path):
-    """The command line rejects the file before the ledger is charged."""
+    """The command rejects the file before the ledger is charged."""
     from voxpop.cli import main
 
     (tmp_path / "t.csv").touch()
@@ -180,7 +180,7 @@ def test_a_profile_shows_no_first_row_of_csv(tmp_path, options, capsys):
     ],
 )
 def test_other_forms_of_json_are_rejected(tmp_path, name, content, words):
-    """The cases are numbers that Python writes, objects over several lines, and columns as pandas writes them."""
+    """The cases are numbers in Python's own notation, objects over several lines, and columns as pandas writes them."""
     (tmp_path / name).write_text(content)
     with pytest.raises((SourceError, ColumnError), match=words):
         users_of(tmp_path / name)

@@ -31,4 +31,4 @@ def phrases(released: Callable[..., vp.Release]) -> vp.Release:
 
 @pytest.fixture(autouse=True, scope="module")
 def _few_sessions(few_sessions: None) -> None:
-    """Draw few sessions, because these tests export results and do not check the answers of a model."""
+    """Draw few sessions, because these tests export results and do not check the accuracy of a model."""

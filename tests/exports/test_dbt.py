@@ -1,4 +1,4 @@
-"""The dbt example project runs on DuckDB with the commands of its page."""
+"""Tests that the dbt example project runs on DuckDB with the commands of its page."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(DBT is None, reason="dbt is not installed: make 
 
 
 def test_the_example_keeps_only_released_keys(tmp_path):
-    """After the commands, a shop with one customer is missing in one table and is "other" in the second table."""
+    """After the commands, a shop with one customer is missing from one table and is "other" in the second table."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     project = tmp_path / "project"

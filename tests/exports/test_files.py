@@ -64,7 +64,10 @@ NEEDS = {"sql": "sqlglot", **dict.fromkeys(("tokenizer", "bpe", "wordpiece", "un
 
 @pytest.mark.parametrize("export", vp.exports.EXPORTS, ids=lambda export: export.name)
 def test_every_format_is_written_and_documented(export, released, tmp_path):
-    """The guide has a row for each format. Each format writes a file or names the missing library or result."""
+    """The guide has a row for each format.
+
+    Each format writes a file or raises an error that names the missing library or result.
+    """
     rows = [line.split("|")[1:-1] for line in GUIDE.read_text(encoding="utf-8").splitlines() if line.startswith("|")]
     (row,) = (row for row in rows if f"`{export.name}`" in row[0])
     assert len(row) == 3
@@ -118,14 +121,14 @@ def test_a_vocabulary_is_accepted_by_scikit_learn(phrases, tmp_path):
     ],
 )
 def test_unwritable_values_are_rejected(released, tmp_path, grams, name, words):
-    """No file is written if it would be read back as another set, or if its format is unknown."""
+    """No file is written if it would be read back as another set of grams, or if its format is unknown."""
     with pytest.raises(vp.errors.InputError, match=words):
         vp.exports.write(released(grams), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unwritable_folder_is_reported(phrases, tmp_path):
-    """A path that is a folder, or has a file as a parent, raises `ReleaseError`."""
+    """A path that is a folder or has a file as its parent raises `ReleaseError`."""
     (tmp_path / "file").write_text("")
     with pytest.raises(vp.errors.ReleaseError, match="is a folder"):
         vp.exports.write(phrases, tmp_path, format="text")
@@ -134,7 +137,10 @@ def test_an_unwritable_folder_is_reported(phrases, tmp_path):
 
 
 def test_frequencies_are_written_in_descending_order(released, tmp_path):
-    """Grams with the largest numbers of users are first. A tab precedes the number, which is at least 1."""
+    """Grams with the largest numbers of users are first.
+
+    A tab separates the gram from the number, which is at least 1.
+    """
     release = released([("tea",), ("milk",), ("tea", "time")])
     counts = vp.Counts(release, np.array([5, 30, -2]), 1.0, release.plan, release.guarantee)  # milk, tea, tea time
     vp.exports.write(counts, tmp_path / "words.tsv", "frequencies")
@@ -164,7 +170,7 @@ def test_counts_and_rankings_are_written_as_tables(released, tmp_path, name):
 
 
 def test_counts_of_keys_are_written_as_a_query(tmp_path):
-    """The query returns the keys with their numbers. The column of numbers has a name that no key column has."""
+    """The query returns the keys with their counts. The column of counts has a name that no key column has."""
     sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     table = pl.DataFrame({"who": range(600), "users": ["a", "b's"] * 300})

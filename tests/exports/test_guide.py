@@ -1,4 +1,4 @@
-"""The guide's examples run with the real libraries, which the other tests of the documentation do not use."""
+"""Tests that the guide's examples run with the real libraries, which other tests of the documentation do not use."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`exports.filter` keeps the rows with a released key, in every kind of table."""
+"""Tests that `exports.filter` keeps the rows with a released key in every kind of table."""
 
 import datetime as dt
 from decimal import Decimal
@@ -55,7 +55,10 @@ KINDS = {
 @pytest.mark.parametrize("column", KEPT)
 @pytest.mark.parametrize("kind", KINDS)
 def test_released_rows_are_kept(keys, kind, column):
-    """Rows with released strings, whole numbers or lists of both are kept, but not nulls. The kind of table is kept."""
+    """Rows with released strings, integers or lists of both are kept, but not nulls.
+
+    The result is the same kind of table.
+    """
     table = KINDS[kind]()
     kept = vp.exports.filter(keys, table, column)
     assert type(kept) is type(table)
@@ -74,7 +77,7 @@ def test_the_condition_filters_duckdb_relations():
 
 
 def test_categories_and_slices_are_filtered(keys):
-    """Categories, enums and sliced tables are compared by their values."""
+    """Values in categories, enums and sliced tables are compared as plain values."""
     words = FRAME.select("row", word=pl.col("word").cast(pl.Categorical)).slice(1)
     assert rows_of(vp.exports.filter(keys, words, "word")) == [3, 4, 5]
     pandas = pd.DataFrame({"word": pd.Categorical(["tea", "milk", None]), "row": [0, 1, 2]}, index=[5, 6, 7])
@@ -91,7 +94,10 @@ def test_chunked_tables_are_filtered(keys):
 
 @pytest.mark.parametrize("column", ["half", "day", "truth"])
 def test_other_types_are_rejected(keys, column):
-    """Fractions, dates and truth values are not keys. Objects in pandas, such as its dates, are read as strings."""
+    """Columns of fractions, dates or truth values are rejected.
+
+    Objects in pandas, such as its dates, are read as strings.
+    """
     import datetime
 
     frame = pl.DataFrame({"half": [0.5], "day": [datetime.date(2026, 1, 1)], "truth": [True]})
@@ -133,14 +139,14 @@ def test_lists_are_compared_token_by_token(grams, rows):
 
 
 def test_a_group_by_keeps_only_released_groups(keys):
-    """Grouping the kept rows gives only released groups."""
+    """After filtering, grouping the rows gives only released groups."""
     groups = vp.exports.filter(keys, FRAME, "word").group_by("word").len().sort("word")
     assert groups.rows() == [("7", 1), ("New York", 1), ("tea", 2)]
     assert np.isin(groups["word"].to_list(), [gram[0] for gram in keys if len(gram) == 1]).all()
 
 
 def test_half_of_a_surrogate_pair_is_rejected(keys):
-    """A string with half of a surrogate pair is not Unicode text. The error does not quote it."""
+    """A string with half of a surrogate pair is not valid Unicode. The error does not quote the string."""
     with pytest.raises(vp.errors.SourceError, match=r"first 100 rows .*not Unicode"):
         vp.exports.filter(keys, SURROGATE, "word")
 
@@ -150,7 +156,7 @@ DECIMALS = pa.array([Decimal("1.50")], pa.decimal128(9, 2))
 
 @pytest.mark.parametrize("kind", [pl.String, pl.Categorical, object, "category"])
 def test_strings_are_compared_as_values_of_the_released_type(kind):
-    """Every spelling of a released value is kept, as `types=` reads it. Null is never released."""
+    """Every spelling that `types=` reads as a released value is kept. Nulls are never kept."""
     column = ["1.50", "1.5", "2", None]
     polars = isinstance(kind, type) and kind is not object
     table = pl.DataFrame({"price": pl.Series(column, dtype=kind)}) if polars else None
@@ -161,7 +167,7 @@ def test_strings_are_compared_as_values_of_the_released_type(kind):
 
 @pytest.mark.parametrize("value", ["x", pd.Timestamp(2020, 1, 1), "2020-01-01 00:00:00"])
 def test_values_that_do_not_spell_the_released_type_are_rejected(value):
-    """Objects of another type are rejected, because they would silently keep no row. The message contains no value."""
+    """Objects of another type are rejected, because they would silently match no row. The message contains no value."""
     dates = keys_of(pa.table({"day": [dt.date(2020, 1, 1)]}))
     table = pd.DataFrame({"day": pd.Series([dt.date(2020, 1, 1), value], dtype=object)})
     with pytest.raises(

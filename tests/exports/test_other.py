@@ -1,4 +1,4 @@
-"""`exports.with_other` puts all other rows into one group, in every kind of table."""
+"""Tests that `exports.with_other` puts all other rows into one group in every kind of table."""
 
 import datetime as dt
 
@@ -64,7 +64,7 @@ def test_rows_of_unreleased_keys_become_other(words, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_several_columns_of_any_type_are_replaced(kind):
-    """`other` has a value for each column, which has the type of the column or is None."""
+    """The argument `other` has one value per column, which is None or has the type of the column."""
     found = vp.exports.with_other(pair_keys(), KINDS[kind](), other=(-1, None))
     assert column_of(found, "shop") == [7, -1, -1, -1]
     assert str(column_of(found, "day")[0])[:10] == "2026-11-22"
@@ -72,7 +72,7 @@ def test_several_columns_of_any_type_are_replaced(kind):
 
 
 def test_invalid_requests_are_rejected(words):
-    """A released word as `other`, a value of another type and an object that is not a table raise errors."""
+    """The cases are a released word as `other`, a value of another type, and an object that is not a table."""
     with pytest.raises(InputError, match="itself a released key"):
         vp.exports.with_other(words, FRAME, "word", "tea")
     with pytest.raises(ColumnError, match="does not fit"):

@@ -1,4 +1,4 @@
-"""Tests of charts of profiles and of counts, which are written as PNG and SVG."""
+"""Tests of charts of profiles and counts, which are written as PNG and SVG."""
 
 import sys
 
@@ -34,7 +34,7 @@ def test_charts_are_written_as_png_and_svg(found, tmp_path):
 
 
 def test_wrong_names_and_missing_libraries_raise_errors(found, tmp_path, monkeypatch):
-    """A file name of another kind, an unknown combination of columns, and missing matplotlib raise errors."""
+    """The cases are another suffix, an unknown combination of columns, and a missing matplotlib."""
     with pytest.raises(InputError, match=r"\.png or \.svg"):
         found.plot("city", "year", path=tmp_path / "chart.pdf")
     with pytest.raises(InputError, match="no such column"):

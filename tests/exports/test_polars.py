@@ -1,4 +1,4 @@
-"""The methods of the polars namespace give the same results as the functions."""
+"""Tests that the methods of the polars namespace give the same results as the functions."""
 
 import polars as pl
 import pytest

@@ -1,4 +1,4 @@
-"""The recipes for other libraries in `docs/coming-from.md` run on the files that the page writes."""
+"""Tests that the recipes for other libraries in `docs/coming-from.md` run on the files that the page writes."""
 
 import ast
 import os
@@ -21,7 +21,7 @@ BLOCKS = {
 }
 LIBRARIES = ("OpenDP", "PipelineDP", "Tumult Analytics")
 COUNTRIES = ["BR", "DE", "JP", "KE"]
-pytestmark = pytest.mark.slow  # These tests start other processes.
+pytestmark = pytest.mark.slow  # These tests are slow, because they start other processes.
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_a_recipe_counts_by_released_keys(title):
 
 
 def test_the_recipe_for_revenue_releases_keys_and_sums(tmp_path, monkeypatch):
-    """The page on revenue releases keys, and OpenDP returns a sum near the true sum for each key."""
+    """The recipe on the page on revenue releases keys, and OpenDP returns a sum near the true sum for each key."""
     monkeypatch.chdir(tmp_path)
     keys, sums = re.findall(r"```python\n(.*?)```", SUMS.read_text(), re.DOTALL)
     names = {}

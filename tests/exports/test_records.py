@@ -18,7 +18,7 @@ REGISTRY = jsonschema.Draft7Validator(SCHEMA, format_checker=jsonschema.Draft7Va
 
 @pytest.fixture(scope="module")
 def results():
-    """Return a result of each kind, with metadata of the operator."""
+    """Return a result of each kind, with the operator's metadata."""
     table = pl.DataFrame({"who": range(3000), "what": ["thank you very much", "see you soon"] * 1500})
     visits = pl.DataFrame({"who": range(3000), "to": [["a", "b"], ["a"], ["b", "a", "c"]] * 1000})
     posts = vp.read(table, user="who", text="what")
@@ -37,7 +37,7 @@ def results():
 
 
 def values(node):
-    """Return the values of a record, without the names of its fields."""
+    """Return all values in a record, without the names of the fields."""
     if isinstance(node, dict | list):
         return [value for each in (node.values() if isinstance(node, dict) else node) for value in values(each)]
     return [node]
@@ -84,7 +84,7 @@ def test_invalid_records_do_not_conform_to_the_schema(results):
 
 
 def test_missing_metadata_is_marked(results):
-    """A record marks fields without a statement, which the operator must complete or confirm."""
+    """A record marks the fields that the operator must complete or confirm."""
     bare = vp.Items().plan(BUDGET)
     text = vp.exports.registry_record(
         vp.Release.from_items(results["words"].grams["gram"].combine_chunks().flatten(), bare, bare.guarantee)
@@ -110,7 +110,7 @@ def test_the_checklist_contains_guarantee_data_set_purpose_and_ledger(results, n
 
 
 def test_documents_of_a_folder_cover_all_its_results(results, tmp_path):
-    """For every loaded result, the documents contain the total and the digest of the folder."""
+    """Whichever result is loaded, the documents contain the total of the folder and its digest."""
     results["words"].save(tmp_path / "words")
     results["counts"].save(tmp_path / "words")
     results["top"].save(tmp_path / "words")

@@ -1,4 +1,4 @@
-"""A scikit-learn vectorizer counts exactly the released grams."""
+"""Tests that a scikit-learn vectorizer counts exactly the released grams."""
 
 import os
 import pickle
@@ -32,7 +32,7 @@ def test_words_of_every_language_are_counted(released):
 
 
 def test_counts_equal_those_of_the_released_grams(phrases):
-    """Columns are grams in canonical order, and counts equal the counts computed by hand."""
+    """Columns are grams in canonical order, and the counts equal those computed by hand."""
     counted = vp.exports.to_count_vectorizer(phrases).transform(TEXTS).toarray()
     assert counted.tolist() == [by_hand(phrases, text) for text in TEXTS]
     assert counted.sum() > 10
@@ -51,7 +51,7 @@ def test_the_vectorizer_of_a_real_release_counts_its_texts():
 
 
 def test_names_are_kept_by_pickling(phrases):
-    """Names are grams with spaces, and a vectorizer can be pickled."""
+    """The names of features are grams joined by spaces, and a vectorizer can be pickled."""
     vectorizer = pickle.loads(pickle.dumps(vp.exports.to_count_vectorizer(phrases)))
     assert vectorizer.get_feature_names_out().tolist() == [" ".join(gram) for gram in phrases]
     assert vectorizer.transform(["thank you"]).sum() == 3
@@ -67,7 +67,7 @@ def test_items_with_spaces_are_counted_as_a_whole(released):
 
 
 def test_grams_with_the_same_text_are_rejected(released):
-    """The grams ("new york",) and ("new", "york") have the same string, so a release of both is rejected."""
+    """The grams ("new york",) and ("new", "york") have the same text, so a release of both is rejected."""
     both = released([("new",), ("york",), ("new york",), ("new", "york")])
     with pytest.raises(vp.errors.InputError, match="two grams would become one"):
         vp.exports.to_count_vectorizer(both)
@@ -91,7 +91,7 @@ def estimator(**arguments):
 def test_the_estimator_passes_the_checks_of_scikit_learn():
     """The estimator passes the checks of scikit-learn that apply to transformers of texts.
 
-    `check_estimator` skips all checks that fit numbers.
+    `check_estimator` skips all checks with numeric data.
     """
     from sklearn.base import clone
     from sklearn.utils import estimator_checks
@@ -121,7 +121,7 @@ def test_the_estimator_works_in_a_pipeline():
 
 
 def test_the_estimator_protects_users_and_not_documents():
-    """A user has one unit of weight for many documents. Without users, `fit` raises an error."""
+    """A user with many documents still has one unit of weight. Without users, `fit` raises an error."""
     vocabulary = estimator().fit([*DOCUMENTS, *["kanarienvogel"] * 3000], users=[*AUTHORS, *["ann"] * 3000])
     assert "kanarienvogel" not in vocabulary.get_feature_names_out()
     with pytest.raises(vp.errors.InputError, match="users= must name the user"):
@@ -131,7 +131,7 @@ def test_the_estimator_protects_users_and_not_documents():
 
 
 def test_the_estimator_accepts_an_empty_vocabulary_and_a_ledger(tmp_path):
-    """An empty vocabulary has no columns, and the account is charged."""
+    """An empty vocabulary gives no columns, and the account is charged."""
     account = vp.Ledger(tmp_path / "ledger.json").open("posts", vp.Budget(9, 1e-6), create=True)
     vocabulary = estimator(ledger=account).fit(["alone"], users=["ann"])
     assert vocabulary.transform(["alone", "tea"]).shape == (2, 0)
@@ -140,7 +140,7 @@ def test_the_estimator_accepts_an_empty_vocabulary_and_a_ledger(tmp_path):
 
 
 def test_a_model_selection_warns_with_the_number_of_releases(tmp_path):
-    """Copies of one estimator count their fits together, charge one account, and warn at every fit after the first."""
+    """Copies of one estimator share the count of fits and the account, and warn at every fit after the first."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline

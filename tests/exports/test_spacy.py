@@ -1,4 +1,4 @@
-"""spaCy finds exactly the released grams."""
+"""Tests that spaCy finds exactly the released grams."""
 
 import dataclasses
 
@@ -20,7 +20,7 @@ def test_a_matcher_finds_phrases(phrases):
 
 
 def test_apostrophes_typed_on_phones_match(phrases):
-    """Words of the tokenizer "words" match with either apostrophe.
+    """Words of the tokenizer "words" match with either kind of apostrophe.
 
     Tokens of the tokenizer "whitespace" match exactly.
     """
@@ -34,7 +34,7 @@ def test_apostrophes_typed_on_phones_match(phrases):
 
 
 def test_matches_have_the_label_and_may_need_the_exact_spelling(released):
-    """Matches have the label. With ORTH, case is significant."""
+    """Matches have the given label. With ORTH, case is significant."""
     import spacy
 
     nlp = spacy.blank("en")

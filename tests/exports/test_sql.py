@@ -77,7 +77,7 @@ def test_duckdb_runs_the_query_with_keys_of_every_type():
 @pytest.mark.parametrize("form", ["where", "select"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_every_dialect_reads_the_same_keys(dialect, form):
-    """The parser of each dialect finds exactly the released strings, so no string ends early."""
+    """The parser of each dialect finds exactly the released strings, so no string ends too early."""
     release = words_of(NASTY)
     text = vp.exports.to_sql(release, dialect, form, "we`i\"rd 'name")
     whole = text if form == "select" else f"SELECT * FROM t WHERE {text}"
@@ -89,7 +89,7 @@ def test_every_dialect_reads_the_same_keys(dialect, form):
 
 
 def text_of(node):
-    """Return the string of a literal, or of parts that are concatenated."""
+    """Return the string of a literal or of concatenated literals."""
     if isinstance(node, sqlglot.exp.Chr):
         return chr(int(node.expressions[0].this))
     if isinstance(node, sqlglot.exp.Literal):
@@ -159,7 +159,7 @@ def test_sqlite_keeps_no_row_of_another_number():
 
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "bigquery", "snowflake", "spark", "tsql"])
 def test_times_with_microseconds_are_written(dialect):
-    """Times contain microseconds in the dialects that keep them."""
+    """Times contain microseconds in the dialects that support them."""
     assert "05:56:00.25" in vp.exports.to_sql(keys_of(pa.table({"key": [WHOLE, FINE]})), dialect)
 
 

@@ -1,4 +1,4 @@
-"""Tokenizers of subwords are trained only on released words and counts."""
+"""Tests that subword tokenizers are trained only on released words and counts."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ COUNTS = {"low": 500, "lower": 200, "lowest": 300, "newest": 600, "été": 90, "
 
 
 def counted(counts=COUNTS, token_source="words"):
-    """Return counts of words."""
+    """Return released counts of words."""
     items = sorted(counts, key=str.encode)
     release = vp.Release.from_items(
         pa.array(items, pa.large_string()), StoredPlan({}), vp.Guarantee(3, 5e-8), token_source
@@ -29,7 +29,7 @@ def counted(counts=COUNTS, token_source="words"):
 
 
 def test_frequent_words_are_subwords_and_bytes_are_unchanged():
-    """Text is decoded unchanged except for lower case, and released words take few tokens."""
+    """Decoded text is unchanged except for lower case, and released words are encoded in few tokens."""
     made = vp.exports.to_subword_tokenizer(counted(), "bpe", 512)
     assert made.encode("see the lowest newest").tokens[-2:] == ["Ġlowest", "Ġnewest"]
     assert made.encode("newest").tokens == ["Ġnewest"]  # also at the start of a text
@@ -88,7 +88,7 @@ def test_subwords_depend_only_on_the_release(model):
 
 
 def test_subwords_are_trained_only_on_single_words(released):
-    """The training text omits phrases of several words."""
+    """The training text does not contain phrases of several words."""
     release = released([("new",), ("york",), ("new", "york")])
     counts = vp.Counts(release, np.array([400, 300, 300]), 1.0, StoredPlan({}), vp.Guarantee(1, 5e-8))
     assert "".join(_text(counts)).split() == ["new"] * 400 + ["york"] * 300
@@ -116,7 +116,7 @@ def test_the_command_writes_the_result(tmp_path, model, capsys, monkeypatch):
 
 
 def test_impossible_arguments_are_rejected(tmp_path):
-    """Another model, a small vocabulary, an invalid token, no counts and an existing file raise errors."""
+    """The cases are another model, a small vocabulary, an invalid token, missing counts and an existing file."""
     counts = counted()
     for wrong, words in (
         ({"model": "words"}, '"bpe" or'),

@@ -52,7 +52,7 @@ def items_of(words, name=None):
 
 
 def rendered(text):
-    """Return the output of dbt for a model, and fail if it runs code."""
+    """Return the output of dbt for a model, and fail if dbt runs code from it."""
 
     def ran(*_, **__):
         raise AssertionError("released text ran as a program")
@@ -64,7 +64,10 @@ def rendered(text):
 @pytest.mark.parametrize("form", ["where", "select"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rendering_does_not_change_statements(dialect, form):
-    """Rendering leaves every statement unchanged. Some dialects reject the words before a statement is written."""
+    """Rendering leaves every statement unchanged.
+
+    For some dialects, the words are rejected before a statement is written.
+    """
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for words in (HOSTILE, *([word] for word in HOSTILE)):
         try:
@@ -78,7 +81,7 @@ def test_rendering_does_not_change_statements(dialect, form):
 @given(words=st.sets(st.text("{%#}\r\n'\"\\ a", max_size=8), min_size=1, max_size=6))
 @settings(max_examples=80, deadline=None)
 def test_databases_find_the_words_in_rendered_statements(words):
-    """DuckDB and SQLite keep exactly the released words, after rendering."""
+    """After rendering, DuckDB and SQLite keep exactly the released words."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     every = sorted({*HOSTILE, *words})
     lite = sqlite3.connect(":memory:")
@@ -93,7 +96,7 @@ def test_databases_find_the_words_in_rendered_statements(words):
 
 @pytest.mark.parametrize("name", ["{{ x }}", "a{%b", "{#", "a\rb"])
 def test_column_names_that_look_like_templates_are_rejected(name):
-    """Names in calls and in data are rejected, because a name cannot be written as concatenated strings."""
+    """Such names in arguments and in data are rejected, because a name cannot be written as concatenated strings."""
     pytest.importorskip("sqlglot", reason="sqlglot is not installed: make exports")
     for form in ("where", "select"):
         for release, columns in ((items_of(["tea"]), name), (items_of(["tea"], name), None)):
@@ -119,7 +122,7 @@ INVISIBLE = ' \t\r\n"\u00a0\ufeff\u200b\x01'
 
 
 def cells_of(text):
-    """Yield the cells into which spreadsheets split a file, for the settings of different countries."""
+    """Yield the cells into which spreadsheets split a file under the settings of different countries."""
     for delimiter in (",", ";", "\t"):
         for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
             if delimiter != "," or quoting == csv.QUOTE_MINIMAL:
@@ -154,7 +157,7 @@ def test_no_cell_of_a_csv_file_is_a_formula(tmp_path):
 @given(cell=st.text("=+-@'\";\t\n\r ,a\u200b\ufeff＝", max_size=9), other=st.text("='; \"", max_size=5))
 @settings(max_examples=300, deadline=None)
 def test_guarded_cells_differ_and_can_be_restored(cell, other):
-    """The original string can be computed from a cell, so two strings never become one cell."""
+    """The original string can be restored from a cell, so two strings never become the same cell."""
     from voxpop.exports.files import guarded_cell, unguarded
 
     assert unguarded(guarded_cell(cell)) == cell
@@ -163,7 +166,7 @@ def test_guarded_cells_differ_and_can_be_restored(cell, other):
 
 @pytest.mark.parametrize("token", ["\x1b[2J", "a\x07", "a\nb", "\x9b2J", "\x00"])
 def test_a_text_file_has_no_control_characters(tmp_path, token):
-    """A terminal that prints the file runs no command. JSON contains escapes instead of control characters."""
+    """Printing the file in a terminal cannot run a command. JSON contains escapes instead of control characters."""
     with pytest.raises(InputError, match="control characters"):
         vp.exports.write(items_of([token]), tmp_path / "words.txt")
     vp.exports.write(items_of([token]), tmp_path / "words.json")

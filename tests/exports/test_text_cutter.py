@@ -1,4 +1,4 @@
-"""`Cutter` splits one text as the corpus splits many texts."""
+"""Tests that `Cutter` splits one text as a corpus splits many texts."""
 
 import pickle
 import re
@@ -60,7 +60,7 @@ def test_cutters_can_be_pickled():
     ("tokenizer", "text", "words"), [(None, "a b", "lists of tokens"), ("words", ["a"], "tokenizer=None")]
 )
 def test_texts_and_lists_are_distinguished(tokenizer, text, words):
-    """A text instead of a list of tokens, and a list instead of a text, raise errors."""
+    """A text instead of a list of tokens, or a list instead of a text, raises an error."""
     with pytest.raises(vp.errors.InputError, match=words):
         Cutter(tokenizer)(text)
 

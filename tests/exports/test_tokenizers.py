@@ -1,4 +1,4 @@
-"""Hugging Face tokenizers have the tokens and the order of the release."""
+"""Tests that Hugging Face tokenizers have the tokens of the release in the same order."""
 
 import re
 
@@ -25,7 +25,7 @@ SPACED = [text for text in (*SENTENCES.values(), *SIGNS) if not any(map(needs_di
 
 @pytest.mark.parametrize("tokenizer", ["words", "whitespace", "characters", re.compile(r"[A-Za-z]+")])
 def test_texts_are_split_as_by_voxpop(released, tokenizer):
-    """With every token in the vocabulary, the tokenizer gives the same tokens as voxpop and no unknown token."""
+    """If every token is in the vocabulary, the tokenizer gives the same tokens as voxpop and no unknown tokens."""
     texts = [*TEXTS, *SPACED]
     cut = [Cutter(tokenizer)(text) for text in texts]
     made = vp.exports.to_tokenizer(released((token,) for tokens in cut for token in tokens), tokenizer)
@@ -34,7 +34,10 @@ def test_texts_are_split_as_by_voxpop(released, tokenizer):
 
 
 def test_words_that_need_a_dictionary_are_accepted_only_in_lists(released):
-    """A file contains no dictionary, so releases with such words are rejected. Lists of words are encoded."""
+    """A file contains no dictionary, so releases with such words are rejected.
+
+    However, lists of such words are encoded.
+    """
     words_of = released([("今天",), ("tea",)])
     with pytest.raises(vp.errors.InputError, match="is_pretokenized=True"):
         vp.exports.to_tokenizer(words_of)
@@ -67,7 +70,7 @@ def test_lists_of_tokens_are_read(released):
 
 
 def test_impossible_arguments_are_rejected(released, phrases):
-    """A released "[UNK]" and a tokenizer that a file cannot contain are rejected."""
+    """A released token "[UNK]" and a tokenizer that a file cannot contain are rejected."""
     with pytest.raises(vp.errors.InputError, match="itself a released token"):
         vp.exports.to_tokenizer(released([("[UNK]",)]), "whitespace")
     with pytest.raises(vp.errors.InputError, match="callable"):

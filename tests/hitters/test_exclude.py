@@ -1,4 +1,4 @@
-"""Tests of public words that users do not vote for, and of the one word that receives a user's votes."""
+"""Tests of the public words that users do not vote for, and of the one word that each user votes for."""
 
 import re
 
@@ -28,7 +28,7 @@ def rules_of(alphabet: str = "characters") -> Rules:
 
 
 def table_of(users: list[list[str]]) -> pl.DataFrame:
-    """Return one row per user. One user has a word of another alphabet, so that no table is empty."""
+    """Return one row per user. One user has a word with symbols of another alphabet, so that no table is empty."""
     rows = [*users, ["z"]]
     return pl.DataFrame({"who": range(len(rows)), "what": rows}, schema_overrides={"what": pl.List(pl.String)})
 
@@ -41,7 +41,7 @@ def votes(corpus, rules: Rules, exclude: PublicList, secret: Secret):
 
 @given(USERS, st.sets(WORDS, max_size=3), st.integers(0, 3))
 def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
-    """The votes with a list of excluded words equal the votes for a table without these words."""
+    """With a list of excluded words, the votes are the same as for a table without these words."""
     exclude, secret = PublicList.of(words), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", items="what")
     rest = read_engine(table_of([[w for w in held if w not in words] for held in users]), user="who", items="what")
@@ -52,9 +52,9 @@ def test_excluded_words_are_removed_before_a_user_chooses(users, words, seed):
 
 @given(USERS, st.sets(WORDS, max_size=3), st.sampled_from(["characters", "bytes"]), st.integers(0, 3))
 def test_a_corpus_of_only_the_voted_words_gives_the_same_votes(users, words, alphabet, seed):
-    """In every round, the votes of the reduced corpus equal the votes of the whole corpus.
+    """In every round, the votes of the reduced corpus equal those of the whole corpus.
 
-    Only words that receive votes remain.
+    The reduced corpus contains only the words that users vote for.
     """
     exclude, secret, rules = PublicList.of(words), Secret.from_seed(seed), rules_of(alphabet)
     whole = read_engine(table_of(users), user="who", items="what")
@@ -67,7 +67,10 @@ def test_a_corpus_of_only_the_voted_words_gives_the_same_votes(users, words, alp
 
 @given(USERS, st.lists(st.lists(WORDS, min_size=1, max_size=3), max_size=2), st.integers(0, 3))
 def test_a_corpus_of_only_the_voted_phrases_gives_the_same_votes(users, phrases, seed):
-    """The votes for documents of tokens are also the same. A list of tokens excludes the document that equals it."""
+    """The votes for documents of tokens are also the same.
+
+    An excluded list of tokens excludes the document that equals it.
+    """
     rules, secret = rules_of("tokens"), Secret.from_seed(seed)
     whole = read_engine(table_of(users), user="who", tokens="what")
     exclude = PublicList.of(map(tuple, phrases))
@@ -102,7 +105,10 @@ TEXTS = pl.DataFrame({"who": range(800), "text": ["Sun SUN star", "Good Morning"
     ],
 )
 def test_the_tokenizer_of_the_data_normalises_the_list(tokenizer, listed, gone):
-    """A listed word is split like a text. A callable has no name, so the entries must be its tokens."""
+    """A listed word is split like a text.
+
+    The name of a callable tokenizer is unknown, so the entries must already be its tokens.
+    """
     corpus = vp.read(TEXTS, user="who", text="text", tokenizer=tokenizer)
     plain = set(vp.HeavyHitters(max_length=8).release(corpus, BUDGET, seed=1))
     found = set(vp.HeavyHitters(max_length=8, exclude=listed).release(corpus, BUDGET, seed=1))
@@ -131,7 +137,10 @@ def test_phrases_are_excluded_by_an_earlier_release_and_by_texts():
 
 
 def test_plan_and_release_record_size_and_fingerprint(tmp_path):
-    """The record has the size and the fingerprint but no words. The saved plan can be verified but cannot run."""
+    """The record contains the size and the fingerprint of the list, but no words.
+
+    The saved plan can be verified but cannot run.
+    """
     listed = tmp_path / "words.txt"
     listed.write_text("Sun\n\n star \nSun\n", encoding="utf-8-sig")
     hitters = vp.HeavyHitters(max_length=6, exclude=listed)
@@ -152,7 +161,7 @@ def test_plan_and_release_record_size_and_fingerprint(tmp_path):
 
 
 def test_the_command_line_reads_excluded_words_from_a_file(tmp_path):
-    """`--exclude` is a file with one word per line."""
+    """The option `--exclude` takes a file with one word per line."""
     TEXTS.write_parquet(tmp_path / "t.parquet")
     (tmp_path / "words.txt").write_text("sun\n")
     call = ["heavy-hitters", str(tmp_path / "t.parquet"), "--user", "who", "--text", "text", "--epsilon", "1"]
@@ -171,7 +180,7 @@ def test_other_lists_are_rejected_without_quoting_them(given):
 
 @pytest.mark.parametrize("given", [["a", "\ud800"], [("a", "\udfff")]])
 def test_half_of_a_surrogate_pair_is_rejected_without_quoting_it(given):
-    """No token contains half of a surrogate pair, and encoding it would fail later."""
+    """No token contains half of a surrogate pair, and encoding such an entry would fail later."""
     with pytest.raises(InputError, match="half of a surrogate pair"):
         vp.HeavyHitters(exclude=given)
 

@@ -1,4 +1,4 @@
-"""End-to-end tests of heavy hitters, with plans, releases, rejected inputs, and audits by simulation."""
+"""End-to-end tests of heavy hitters, including plans, releases, rejected inputs, and audits by simulation."""
 
 import json
 import math
@@ -28,7 +28,10 @@ BUDGET = vp.Budget(epsilon=1, delta=1e-6)
 
 
 def corpus_of(counts: dict[str, int], spare: int = 0) -> LocalCorpus:
-    """Return the given number of users for each word, with one word per user, and `spare` users with unique words."""
+    """Return a corpus with the given number of users for each word and `spare` users with unique words.
+
+    Each user has one word.
+    """
     words = [word for word, count in counts.items() for _ in range(count)]
     words += [f"own{number:06}" for number in range(spare)]
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
@@ -58,7 +61,7 @@ def test_common_words_are_found_and_rare_words_are_not(unit, alphabet):
 
 
 def test_too_long_words_are_skipped():
-    """The end mark counts, so with max_length 5, a word has at most four symbols."""
+    """The end mark counts as a symbol, so with max_length 5, a word has at most four other symbols."""
     corpus = corpus_of({"four": 300, "fives": 300})
     assert list(vp.HeavyHitters(max_length=5).release(corpus, BUDGET)) == ["four"]
     assert list(vp.HeavyHitters(max_length=6).release(corpus, BUDGET)) == ["fives", "four"]
@@ -77,7 +80,7 @@ def test_each_user_votes_for_the_most_frequent_word_with_a_public_tie_break():
 
 
 def test_a_seed_is_reproducible_marked_and_independent_of_the_order_of_rows():
-    """A seed gives one release for any order of the rows, and its guarantee is marked as not private."""
+    """A seed gives the same release for any order of the rows, and the guarantee is marked as not private."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"who": rng.integers(0, 3000, 20_000), "what": (400 * rng.random(20_000) ** 3).astype(int)})
     shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
@@ -103,7 +106,10 @@ def test_an_empty_release_is_saved_like_any_release(tmp_path):
     ("aggregation", "saw"), [("open", "the sums of votes of every node"), ("secure", "not the sums of any single node")]
 )
 def test_the_record_lists_the_sums_that_the_server_received(aggregation, saw, tmp_path):
-    """The guarantee of a federation covers the release. The record lists the sums that the server also received."""
+    """The guarantee of a federation covers the release.
+
+    The record lists the sums that the server received in addition.
+    """
     plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
     ran = with_record(plan, aggregation=aggregation)
     release = release_of_trie([["tea"]], ran, ran.guarantee)
@@ -116,10 +122,10 @@ def test_the_record_lists_the_sums_that_the_server_received(aggregation, saw, tm
     assert "trust" not in plan.to_dict()
 
 
-@pytest.mark.slow  # the test checks the simulation, and not the package
+@pytest.mark.slow  # the test concerns the simulation, and not the package
 @pytest.mark.parametrize(("length", "epsilon", "delta"), [(15, 20, 2.9e-11), (2, 20, 3.9e-11), (17, 12.76, 2e-11)])
 def test_the_best_threshold_is_found_if_probabilities_are_rounded_to_zero(length, epsilon, delta):
-    """At a few candidate thresholds, all probabilities of a further vote are rounded to 0.
+    """For a few candidate thresholds, all probabilities of one more vote are rounded to 0.
 
     The best plan has another threshold.
     """
@@ -130,7 +136,7 @@ def test_the_best_threshold_is_found_if_probabilities_are_rounded_to_zero(length
 
 
 def test_plan_and_release_contain_no_private_number():
-    """The plan of a release equals a plan made without data."""
+    """The plan of a release equals a plan that was computed without data."""
     release = vp.HeavyHitters().release(corpus_of({"tea": 500}), BUDGET)
     plan = vp.HeavyHitters().plan(BUDGET)
     assert json.dumps(release.plan.to_dict()) == json.dumps(plan.to_dict())
@@ -208,8 +214,8 @@ def test_one_eighth_of_the_users_that_the_paper_requires_is_enough():
     """At epsilon 1 and delta 1/(100 n), one eighth of the users that the paper's plan requires is enough.
 
     With an eighth of the paper's 2,694 users, each of 300 words is found. With this number of users, the paper's plan
-    finds no word. With 2,694 users, it finds about nine in ten words. False alarms are below 1e-9 by exact binomial
-    tails.
+    finds no word. With 2,694 users, the paper's plan finds about nine in ten words. False alarms are below 1e-9 by
+    exact binomial tails.
     """
     budget = vp.Budget(1, 1 / 65_876_900)
     ours, theirs = (each.plan(budget) for each in (vp.HeavyHitters(), vp.papers.TrieHH()))
@@ -224,7 +230,7 @@ def test_one_eighth_of_the_users_that_the_paper_requires_is_enough():
 
 @cache
 def found_rate(holders: int, theta: int, words: str) -> float:
-    """Return the rate of finding a word in one round in the real arrays, over 100,000 unrelated words."""
+    """Return the share of 100,000 unrelated words that the real arrays find in one round."""
     rules = Rules(Ballot(0.5, theta), 1, 3, 3, words=words)
     corpus = corpus_of(dict.fromkeys(unlike_words(1000, 2), holders))
     spelling = spell(corpus, rules)
@@ -239,7 +245,7 @@ def test_the_accountant_bounds_the_simulated_effect_of_one_user(words):
     """The accountant bounds the effect of one user on the probability that the real arrays find a word.
 
     A rate of 100,000 deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise a
-    false alarm with probability below 1e-10. A broken variant, in which the server requires one vote less, is detected
+    false alarm with probability below 1e-10. A broken variant in which the server requires one vote fewer is detected
     with the same margin.
     """
     caught = False

@@ -53,7 +53,7 @@ def rules_of(
 
 
 def corpus_of(users: list[list[str]], keys: list[int] | None = None) -> LocalCorpus:
-    """Return a corpus with one row per user. Users have these keys if keys are given."""
+    """Return a corpus with one row per user. If keys are given, the users have these keys."""
     table = pl.DataFrame({"who": list(range(len(users))), "what": users}, schema_overrides={"what": pl.List(pl.String)})
     corpus = read_engine(table, user="who", items="what")
     if keys is None:
@@ -147,7 +147,7 @@ def test_phrases_of_tokens_are_released(tmp_path):
 
 @given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=3), min_size=1, max_size=30))
 def test_arrays_and_clients_find_the_same_phrases(users):
-    """For documents of tokens, some empty and some too long, arrays and clients find the same phrases."""
+    """For documents of tokens, some of which are empty or too long, arrays and clients find the same phrases."""
     users = [[[f"t{token}" for token in document] for document in user] for user in users]
     table = pl.DataFrame(
         {
@@ -168,7 +168,7 @@ def test_arrays_and_clients_find_the_same_phrases(users):
 
 
 def test_users_with_the_same_key_are_sampled_independently():
-    """Ten thousand users who share a key have separate coins (false alarm below 1e-9, 6.2 deviations)."""
+    """Ten thousand users who share a key have separate coins (false alarm below 1e-9, 6.2 standard deviations)."""
     corpus = corpus_of([["ab"]] * 10_000, [1] * 10_000)
     rules = rules_of("one", 1, 0.3)
     electorate = Electorate.of(spell(corpus, rules), corpus.user_key, rules)
@@ -185,7 +185,7 @@ def test_users_with_equal_keys_are_numbered_in_order(keys):
 
 
 def test_a_user_does_not_vote_after_the_prefix_is_lost_or_the_word_has_ended():
-    """A client votes only while its word is alive."""
+    """A client votes only as long as the prefix of its word is in the trie and the word has not ended."""
     rules, secret = rules_of("one", 1, 0.5), Secret.from_seed(0)
     client = client_of(1, {("a", "b"): 1}, rules)
     trie = Trie()
@@ -213,7 +213,7 @@ def test_a_user_does_not_vote_after_the_prefix_is_lost_or_the_word_has_ended():
     ],
 )
 def test_impossible_votes_are_not_counted(vote):
-    """Once "a" is in the trie, "ab" and the complete word "a" are valid votes, but the tested values are not."""
+    """If "a" is in the trie, "ab" and the complete word "a" are valid votes, but the tested values are not."""
     trie, rules = Trie().grown(frozenset([Prefix(("a",))])), rules_of("one", 1, 0.5)
     good = [Prefix(("a", "b")), Prefix(("a",), ended=True)]
     assert all(is_valid(each, trie, rules) for each in good)
