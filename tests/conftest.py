@@ -15,7 +15,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Tests run in parallel, so more threads would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Tests run in parallel, so more threads would only compete.
 
 import numba
 import numpy as np
@@ -29,7 +29,7 @@ from voxpop.privacy.secret import Secret
 
 if numba.config.DISABLE_JIT:
     # 64-bit hashes overflow on purpose. If kernels run as Python, each overflow would look up the filter that ignores
-    # the warning, which takes three times as long as the rest. numpy has this setting per thread.
+    # the warning, which takes three times as long as the rest. This setting of numpy applies per thread.
     np.seterr(over="ignore")
     threads.ThreadPoolExecutor = partial(ThreadPoolExecutor, initializer=partial(np.seterr, over="ignore"))
 
@@ -38,7 +38,7 @@ def once(compute: Callable[..., Any]) -> Callable[..., Any]:
     """Return a version of a function that computes each result only once per process.
 
     Hundreds of tests plan for the same few budgets and print the plans. The key contains every argument, so no test
-    gets a result for other numbers. No test patches anything that these functions call.
+    gets a result for other arguments. No test patches anything that these functions call.
     """
     known: dict[object, Any] = {}
 
@@ -116,9 +116,9 @@ def data_dir() -> Path:
 def fixed_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace fresh secrets with a sequence of distinct secrets, which is the same in every run.
 
-    Tests use this fixture if they expect particular items in a release without a seed. Weights are three standard
-    deviations above a threshold, so a given frequent item is missing from one release in 700. With `--hypothesis-seed`,
-    all other tests draw new secrets.
+    Tests use this fixture if they expect particular items in a release without a seed. In these tests, weights are
+    three standard deviations above a threshold, so a given frequent item is missing from one release in 700. With
+    `--hypothesis-seed`, all other tests draw new secrets.
     """
     numbers = itertools.count()
 

@@ -1,4 +1,4 @@
-"""Tests that the checker proves the certificates of many plans and of saved releases, but not of a faulty planner."""
+"""Tests that the checker proves certificates of many plans and saved releases, but not those of a faulty planner."""
 
 import json
 import os

@@ -33,7 +33,7 @@ def at(certificate, path):
 
 
 def moved(certificate, path, factor):
-    """Return a copy in which one number is multiplied by a factor. A whole number changes by at least 1."""
+    """Return a copy in which one number is multiplied by a factor. An integer changes by at least 1."""
     changed = deepcopy(certificate)
     holder, name = at(changed, path[:-1]), path[-1]
     value = holder[name]
@@ -48,9 +48,9 @@ def moved(certificate, path, factor):
     return changed
 
 
-# Each row contains a certificate, a number that affects delta, and a factor that changes the number in the unsafe
-# direction. The factor is larger for numbers of one of twenty rounds. If such a number changes by only 1 percent, the
-# exact delta still satisfies the claim, because the claimed bound is computed on a coarse grid.
+# Each row contains the name of a certificate, the path of a number that affects delta, and a factor that changes the
+# number in the unsafe direction. The factor is larger for numbers of one of twenty rounds. If such a number changes by
+# only 1 percent, the exact delta still satisfies the claim, because the claimed bound is computed on a coarse grid.
 FIRST, ROUNDS, LATER = (NUMBERS, "rounds", "first"), (NUMBERS, "rounds"), (NUMBERS, "rounds", "later")
 BINDING = [
     ("keys", ("claim", "delta"), 0.99),
@@ -145,7 +145,10 @@ def test_a_certificate_with_an_unsafe_number_is_not_proved(name, path, factor):
 
 
 def two_rounds():
-    """Return a certificate of rounds with limit 2, pool 2 and two levels of caps. Its delta is slightly too large."""
+    """Return a certificate of rounds with limit 2, pool 2 and two levels of caps.
+
+    Its delta is slightly too large, by 0.2 percent.
+    """
     half, unit = 2**30, 2**40
 
     def bounding(name):
@@ -230,7 +233,7 @@ def exact(certificate):
 
 
 def places(value, path=()):
-    """Yield the path of every number."""
+    """Yield the path of every number in a certificate."""
     if isinstance(value, dict):
         for name, each in value.items():
             yield from places(each, (*path, name))
@@ -309,7 +312,7 @@ def test_a_cap_off_the_lattice_is_rejected():
     ids=lambda each: str(each).replace(" ", ""),
 )
 def test_a_certificate_with_a_changed_rule_is_not_proved(name, path, value):
-    certificate = read(name)  # `test_a_planned_certificate_is_proved` shows that it is proved without the change
+    certificate = read(name)  # `test_a_planned_certificate_is_proved` proves the unchanged certificate
     at(certificate, path[:-1])[path[-1]] = value
     assert verdict(certificate) != PROVED
 

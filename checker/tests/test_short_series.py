@@ -11,13 +11,14 @@ def upper(x):
 
 
 def test_the_bound_of_few_nights_is_close_to_the_exact_probability():
-    """The checker would reject a private release if its bound were too large, because releases contain the bound."""
+    """If its bound were too large, the checker would reject private releases, because releases contain the bound."""
     first, second, a, b = 1000.0, 1900.0, 6.8, 6.6
     spread = sqrt(first**2 + second**2)
     numbers = SimpleNamespace(
         factors=[1, 1], sigmas=[first, second], bits=0, cell=1, thresholds=[a * first, b * spread]
     )
-    # Simpson's rule integrates over the scores of the first night below its threshold. Rounding moves the thresholds.
+    # Simpson's rule integrates over the scores of the first night that are below its threshold. Rounding moves the
+    # thresholds.
     low, high, parts = -12.0, a - 0.5 / first, 40_000
     width, total = (high - low) / parts, 0.0
     for k in range(parts + 1):

@@ -1,4 +1,4 @@
-"""Tests that the totals of a folder and the charges of a ledger are proved, but not after a number was changed."""
+"""Tests that the totals of a folder and the charges of a ledger are proved, but not after a number is changed."""
 
 import json
 import re
@@ -38,7 +38,7 @@ PROVED = {}
 
 
 def once(certificate):
-    """Prove a certificate only once for all tests, because the proof of rounds takes seconds."""
+    """Prove each certificate only once for all tests, because the proof of rounds takes seconds."""
     key = json.dumps(certificate)
     if key not in PROVED:
         PROVED[key] = prove(certificate)
@@ -176,7 +176,7 @@ def entry_of(budget):
 
 @pytest.mark.parametrize("budget", [{"epsilon": 0.1, "delta": 1e-9}, {"delta": 1e-9, "epsilon": 0.1}])
 def test_a_budget_that_does_not_cover_its_releases_is_rejected(folder, budget, capsys):
-    """A single release is also rejected, because its report states the budget of its ledger."""
+    """A single release is also rejected, because its report contains the budget of its ledger."""
     total = "(0.1, 1e-09)-DP, one user added or removed; if all budgets were fixed in advance: (0.1, 1e-09)"
     changed(folder / "release.json", metadata=entry_of(budget))
     for name in ("counts.json", "top.json"):
@@ -262,7 +262,7 @@ def test_a_file_that_is_not_a_valid_ledger_is_rejected(ledger, statement, capsys
 @pytest.mark.parametrize(
     ("guarantee", "most"),
     [
-        (pure(0.1), 30),  # in decimals, 30 times 0.1 is exactly 3
+        (pure(0.1), 30),  # as decimals, 30 times 0.1 is exactly 3
         (pure(0.01, 2e-8), 25),  # half of delta is reserved for revealing outcomes
         (noisy(1.0, 1e-6, 0.0, 0.1), None),
         (noisy(0.5, 1e-7, 1e-8, 0.1), None),
@@ -275,7 +275,7 @@ def test_each_part_of_the_budget_limits_the_number_of_releases(guarantee, most):
     fits = next(count for count in range(1, 200) if not admitted(count + 1))
     assert most is None or fits == most
     if "spend" in guarantee:
-        # The Gaussian corner uses a twelfth of delta, and revealing outcomes use a half.
+        # The Gaussian corner uses a twelfth of delta, and revealing outcomes use half of it.
         mu, hit = guarantee["spend"]["mu"], float(totals.charged(guarantee).hit)
         within = [gauss(arb(3), arb(mu * n**0.5)) <= arb(1e-6) / 12 and n * hit <= 5e-7 for n in (fits, fits + 1)]
         assert within == [True, False]
@@ -298,7 +298,7 @@ def test_a_reserve_pays_for_exactly_the_charged_number_of_releases():
 
 
 def test_a_name_that_occurs_twice_is_rejected(folder, capsys):
-    """A repeated name in JSON is rejected, because parsers differ in which of the two values they use."""
+    """A repeated name in JSON is rejected, because parsers disagree about which of the two values they use."""
     file = next(iter(sorted(folder.glob("*.json"))))
     text = file.read_text("utf-8")
     assert main([str(file)]) == 0

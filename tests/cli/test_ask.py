@@ -80,7 +80,7 @@ def test_shares_are_printed_with_interval_and_subject(voxpop, model):
     ],
 )
 def test_errors_of_wrong_queries_have_one_line(voxpop, model, arguments, words):
-    """Misplaced or unknown symbols, missing steps, a wrong level, a missing model, or an unknown query are errors."""
+    """The cases are misplaced or unknown symbols, missing steps, a wrong level, a missing model or an unknown query."""
     assert words in voxpop("ask", *arguments).complaint
 
 

@@ -1,4 +1,4 @@
-"""Incorrect calls of every command print one line of advice, return the correct exit code and spend no budget."""
+"""Tests that wrong calls of every command print one line of advice, return the correct exit code and spend nothing."""
 
 import os
 import shutil

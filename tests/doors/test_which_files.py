@@ -75,7 +75,7 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path):
     ],
 )
 def test_tables_with_a_log_are_rejected_by_name(tmp_path, log, words):
-    """A table with a log is rejected as a folder, pattern, file or partition, and in a folder of several tables."""
+    """Tables with transaction logs are rejected as folders, patterns, files or partitions, and next to other tables."""
     write(tmp_path / "shop/t", ["data/month=1/t.csv"], range(3))
     (tmp_path / "shop/t" / log).parent.mkdir()
     (tmp_path / "shop/t" / log).write_text("{}")

@@ -138,7 +138,7 @@ NANOSECOND = pa.array([1], pa.timestamp("ns"))
     ],
 )
 def test_keys_that_a_database_compares_inexactly_are_rejected(values, dialects):
-    """A statement would also keep other rows, because the database truncates times, rounds numbers or ignores case."""
+    """The statement would keep other rows too, because the database truncates times, rounds numbers or ignores case."""
     release = keys_of(pa.table({"key": values}))
     for dialect in dialects:
         for form in ("where", "select"):

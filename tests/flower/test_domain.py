@@ -1,4 +1,4 @@
-"""The public domain of a round contains every possible vote once, at a place that follows from public values."""
+"""Tests that the public domain of a round contains every possible vote once, at a place computed from public values."""
 
 from collections import Counter
 from itertools import product
@@ -45,7 +45,7 @@ def test_the_domain_contains_exactly_the_valid_votes(unit, first, max_length, ro
 @pytest.mark.parametrize("unit", ["auto", 1, 2, 3])
 @pytest.mark.parametrize("symbols", [3, 26])
 def test_a_plan_contains_the_number_of_sums_per_round(unit, symbols):
-    """The plan contains the sizes of the domains of the first round and, per living prefix, of the second round."""
+    """The plan contains the size of the domain of the first round and, per living prefix, of the second round."""
     plan = vp.HeavyHitters(max_length=7, unit=unit).plan(vp.Budget(1, 1e-6))
     letters = tuple(LETTERS[:symbols])
     first = Domain(Trie(), plan.rules, letters)
@@ -56,7 +56,7 @@ def test_a_plan_contains_the_number_of_sums_per_round(unit, symbols):
 
 
 def test_a_vector_contains_only_votes_for_public_letters():
-    """Votes can be read from their vector. A letter that is not public has no place in the vector."""
+    """Votes can be read from their vector. A vote with a letter that is not public has no place in the vector."""
     domain = Domain(Trie(), Rules(Ballot(0.5, 2), 3, 1, 3), public_symbols("characters", None))
     votes = Counter({Prefix(("a",)): 3, Prefix(("z",)): 1})
     assert domain.votes(domain.vector(votes + Counter({Prefix(("é",)): 9}))) == votes
@@ -79,7 +79,7 @@ def test_a_round_with_too_many_sums_is_rejected():
 
 
 def test_a_list_of_300_000_tokens_is_accepted():
-    """Later rounds have up to 55 living prefixes. Places are computed and not listed."""
+    """Later rounds have up to 55 living prefixes. The places of votes are computed instead of listed."""
     tokens, rules = tuple(sorted(f"t{number}" for number in range(300_000))), Rules(Ballot(0.5, 2), 5, 1, 5)
     assert len(Domain(Trie(), rules, tokens)) == 300_000
     later = Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:55])), rules, tokens)

@@ -1,4 +1,4 @@
-"""Tests of a federation of eight local nodes with every kind of fault, and of the data that its server stored.
+"""Tests of a federation of eight local nodes with every kind of fault, and of the data that the server stores.
 
 After the first round, node 3 is killed, and the table of node 5 is replaced with another table. Node 6 rejects the run,
 because its largest permitted epsilon is smaller. In the first round, the table of node 7 cannot be read, and the error
@@ -66,7 +66,7 @@ def main(grid, context):
 
 
 def table_of(path: Path, number: int, words: list[str]) -> None:
-    """Write a table of 120 users. A tenth of them have a planted word."""
+    """Write a table of 120 users. One tenth of the users have a planted word."""
     users = [f"{PLANTED}-user-{number}-{user}" for user in range(120)]
     what = [words[user % len(words)] if user % 10 else f"{PLANTED}{user}" for user in range(120)]
     fresh = path.with_suffix(".new")
@@ -112,7 +112,10 @@ def ran(tmp_path_factory):
 
 
 def test_the_run_continues_without_the_killed_and_the_strict_node(ran):
-    """The common words are found. The word of the changed table is not found, although many users now have it."""
+    """The common words are found.
+
+    The word of the changed table is not found, although many users have this word after the change.
+    """
     folder, log = ran
     release = vp.load(folder / "server" / "found")
     assert set(release) == set(COMMON)
@@ -123,7 +126,7 @@ def test_the_run_continues_without_the_killed_and_the_strict_node(ran):
 
 
 def test_votes_of_the_changed_table_would_have_been_released(ran):
-    """The previous test would detect votes of the changed table, because its word has enough users to be released."""
+    """The previous test would detect votes from the changed table, because its word has enough users to be released."""
     folder, _ = ran
     table = pl.read_csv(folder / "nodes" / f"{PLANTED}{CHANGED}.csv")
     mechanism = vp.HeavyHitters(max_length=5, unit=1)
@@ -133,7 +136,7 @@ def test_votes_of_the_changed_table_would_have_been_released(ran):
 
 
 def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
-    """The server's folder has the database of the SuperLink, the replies of all nodes, the logs, and the release."""
+    """The server's folder contains the SuperLink's database, the replies of all nodes, the logs, and the release."""
     folder, _ = ran
     files = [path for path in (folder / "server").rglob("*") if path.is_file()]
     names = {path.name for path in files}
@@ -151,7 +154,7 @@ def test_no_planted_word_is_on_the_disk_or_in_a_log_of_the_server(ran):
 
 
 def test_sent_text_is_found_in_the_database_of_the_server(ran):
-    """The search for planted words would detect them in the database, because it finds other sent text there."""
+    """The search would find planted words in the database, because it finds other text that was sent."""
     folder, _ = ran
     content = b"".join(path.read_bytes() for path in (folder / "server").glob("link.db*"))
     assert b"max-length" in content or b"hitters" in content

@@ -39,7 +39,7 @@ def table(first: int, count: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
 def test_nodes_and_messages_give_the_result_of_the_simulation(alphabet):
-    """Three nodes send sums of votes as text. The result equals the result of one corpus with the same secret."""
+    """Three nodes send sums of votes as text. The result equals the result for a single corpus with the same secret."""
     plan = vp.HeavyHitters(max_length=6, alphabet=alphabet).plan(vp.Budget(1, 1e-6))
     tables = [table(first, 200) for first in (0, 200, 400)]
     nodes = [read_engine(each, user="who", items="what") for each in tables]
@@ -59,7 +59,7 @@ def test_nodes_and_messages_give_the_result_of_the_simulation(alphabet):
 
 @given(st.lists(st.frozensets(PREFIXES, max_size=5), max_size=4))
 def test_tries_can_be_written_and_read(levels):
-    """Any trie is unchanged after it is written and read, and equal tries have the same text."""
+    """Any trie is unchanged after writing and reading, and equal tries have the same text."""
     trie = Trie(tuple(levels))
     assert read_trie(write_trie(trie)) == trie
 
@@ -102,7 +102,7 @@ def test_malformed_votes_are_dropped_and_reported(text):
 
 
 def test_lost_late_and_repeated_answers_do_not_change_the_result():
-    """The server skips nodes that do not answer, and reports them. Repeated and unrequested answers do not count."""
+    """The server skips nodes that do not answer, and reports them. Repeated and unrequested answers are not counted."""
     good = write_votes(Counter({Prefix(("a", "b")): 1}))
     trie, complaints = next_trie(GROWN, [1, 2], [(1, good), (1, good), (9, good)], RULES)
     assert trie.levels[-1] == frozenset()

@@ -2,7 +2,7 @@
 
 The results are compared with the simulation. Several runs share the nodes at the same time, and each test waits for its
 run. The run config determines the faults of the nodes and the server. Apart from these faults, the nodes and the server
-run the same code as for users.
+run the same code as in production.
 """
 
 import json
@@ -190,7 +190,7 @@ def first_holder(path: Path) -> int:
 
 
 def shared_users(path: Path) -> int:
-    """Return a number of users that is enough for their word on two nodes but not on one node."""
+    """Return a number of users whose common word is found if they are on two nodes, but not if they are on one node."""
     for count in range(1, 60):
         pl.DataFrame({"who": range(9000, 9000 + count), "what": ["two"] * count}).write_parquet(path)
         if sum(votes_of(path).values()) * 2 >= WHOLE.theta:
@@ -202,7 +202,7 @@ def shared_users(path: Path) -> int:
 def tables(folder: Path) -> list[Path]:
     """Write one table of 500 users per node.
 
-    Common words make up 70 % of the table, a word of the node 20 %, and unique words 10 %.
+    Common words make up 70 % of the table, a word that only this node has 20 %, and unique words 10 %.
 
     There are four common words. Only one user on node 1 has "zoo". Some users are on both node 2 and node 3.
     """
@@ -224,7 +224,8 @@ def tables(folder: Path) -> list[Path]:
 def lies(paths: list[Path]) -> str:
     """Return false votes for three words.
 
-    The word of one user has one vote too few, an unused word has many votes, and a common word has a total of 0.
+    With these votes, the word of one user has one vote too few, an unused word has many, and a common word has a total
+    of 0.
     """
     honest = sum((votes_of(path) for path in paths), Counter())[Prefix(tuple("sua"), ended=True)]
     assert honest >= WHOLE.theta
@@ -277,7 +278,7 @@ class Runs:
         self.waiting.append((name, f"max-length=4 seed=11 nodes={NODES} patience=400.0 {more}{told}"))
 
     def start_all(self) -> None:
-        """Start runs in their order, `AT_A_TIME` at a time."""
+        """Start the runs in order, with at most `AT_A_TIME` runs at a time."""
         running: list[str] = []
         for name, config in self.waiting:
             while len(running) == AT_A_TIME:
@@ -298,13 +299,13 @@ class Runs:
     def failed(self, name: str) -> str:
         """Wait for a run that releases nothing, and return the log of its server."""
         log = self.folder / f"{name}.log"
-        # No log exists before the run starts, which raises an OSError.
+        # Before the run starts, there is no log, so that reading it raises an OSError.
         self.federation.wait_for(lambda: "nothing is released" in log.read_text())
         assert not (self.folder / name / "found").exists()
         return log.read_text()
 
     def says(self, name: str, what: str) -> str:
-        """Wait until a run's log contains a text that is written after the release, and return the log."""
+        """Wait until the log of a run contains a text that is written after the release, and return the log."""
         log = self.folder / f"{name}.log"
         self.federation.wait_for(lambda: what in log.read_text())
         return log.read_text()
@@ -331,7 +332,7 @@ def runs(tmp_path_factory):
 def patterns_of(paths: list[Path]) -> list[bytes]:
     """Return the bytes of each node's counts of words "su?" in its vector, of their total, and of a decoy.
 
-    The decoy is in no vector. It counts the copies of a pattern that the search itself leaves in memory.
+    The decoy is in no vector. It shows how many copies of a pattern the search itself leaves in memory.
     """
     domain = Domain(Trie(), WHOLE.rules, public_symbols("characters", None))
     place = domain.place_of(Prefix(tuple("sua"), ended=True))
@@ -362,8 +363,8 @@ def memory_holds(process: int, pattern: bytes) -> bool:
 def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_totals(runs):
     """Masked sums give the release of the simulation, which is the release of one corpus except for users of two nodes.
 
-    At the end the memory of the server's process contains the total, but no counts of a node. The memory of the
-    SuperLink, which forwards messages, and all logs contain no counts of a node either.
+    At the end, the memory of the server's process contains the total but no counts of any node. The memory of the
+    SuperLink, which forwards messages, and all logs contain no counts of any node either.
     """
     release = runs.release("honest")
     *nodes, total, none = map(int, (runs.folder / "honest" / "counted").read_text().split())
@@ -380,7 +381,7 @@ def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_
     assert list(release) == sorted([*whole, "two"])
     assert "not the sums of any single node" in release.guarantee.server_view
     assert "not against the server" in release.plan.to_dict()["trust"]
-    # The server reads no table, so its plan does not record how a table was read.
+    # The server reads no table, so its plan contains no record of reading one.
     plan = with_record(WHOLE, aggregation="secure")
     assert release.plan.to_dict() == plan.to_dict()
     assert (release.guarantee, release.token_source) == (plan.begin(0)[1], "")
@@ -390,7 +391,7 @@ def test_a_secure_federation_agrees_with_the_simulation_and_its_server_has_only_
 def test_a_run_continues_if_one_of_four_nodes_is_lost_at_any_stage(runs):
     """A node that is lost before keys, shares or sums is excluded from that round.
 
-    A node that is lost after it sent its sums counts.
+    A node that is lost after sending its sums is included.
 
     The run continues.
     """
@@ -426,7 +427,10 @@ def test_an_answer_to_a_closed_stage_is_ignored(runs):
 
 @pytest.mark.slow
 def test_sums_of_another_length_or_domain_are_skipped_with_a_message(runs):
-    """A node with too few numbers or other letters is excluded. If two nodes are excluded, nothing is released."""
+    """A node that sends too few numbers or uses other letters is excluded.
+
+    If two nodes are excluded, nothing is released.
+    """
     plan = vp.HeavyHitters(max_length=4, unit=2).plan(BUDGET)
     found = runs.expected(plan, {(3, 1), (2, 2)})
     assert set(runs.release("malformed")) == found
@@ -439,11 +443,11 @@ def test_sums_of_another_length_or_domain_are_skipped_with_a_message(runs):
 
 @pytest.mark.slow
 def test_a_dishonest_node_controls_the_words_and_breaks_the_guarantee(runs):
-    """If a node sends one vote too few for a word, the result reveals whether users of other nodes have this word.
+    """If a node sends all votes that a word needs except one, the result reveals whether other users have this word.
 
     Therefore the guarantee requires honest nodes.
 
-    In addition, a word without users is found, and a word with hundreds of users is lost, because sums are modulo 2^32.
+    In addition, a word without users is found, and a word with hundreds of users is lost because sums are modulo 2^32.
     """
     honest = runs.expected(WHOLE)
     assert "zoo" not in honest
@@ -459,10 +463,10 @@ def test_a_node_that_receives_a_request_twice_is_counted_once(runs):
 
 @pytest.mark.slow
 def test_lost_and_malformed_nodes_are_excluded_from_open_rounds(runs):
-    """With open sums, one node sends invalid text and one node answers twice. The other nodes count.
+    """With open sums, one node sends invalid text and one node answers twice. Only the other nodes are counted.
 
-    Two nodes have the same users, who vote twice. The server cannot detect this, and finds a word that needs twice as
-    many users. Therefore the guarantee requires that no user is on two nodes.
+    Some users are on two nodes and vote twice. The server cannot detect this, and finds a word that has only half of
+    the required users. Therefore the guarantee requires that no user is on two nodes.
     """
     release, found = runs.release("open"), runs.expected(WHOLE, {(0, 1), (1, 1)})
     assert set(release) == found
@@ -476,7 +480,7 @@ def test_lost_and_malformed_nodes_are_excluded_from_open_rounds(runs):
 
 
 def test_files_of_a_run_do_not_become_part_of_the_app(tmp_path):
-    """Files of runs are not sent to the nodes, because nested apps would soon be too deep for Flower."""
+    """Files of runs are not sent to the nodes, because apps within apps would soon be nested too deeply for Flower."""
     app = tmp_path / "app"
     shutil.copytree(Path(__file__).parents[2] / "examples" / "flower", app)
     for name in ("home/apps/hitters/README.md", "home/apps/hitters/client.py", "keys/node.py", "hitters/words.py"):
@@ -489,7 +493,7 @@ def test_files_of_a_run_do_not_become_part_of_the_app(tmp_path):
 
 
 def test_a_failure_is_logged_in_one_line(caplog):
-    """Flower logs a server's exception with its traceback, but for errors of Voxpop only the message is logged."""
+    """Flower logs exceptions of the server with their traceback, but for errors of Voxpop, it logs only the message."""
     logger, records = logging.getLogger(LOGGER_NAME), []
     sink = logging.Handler()
     sink.emit = lambda record: records.append(sink.format(record))

@@ -1,4 +1,4 @@
-"""Tests of secure aggregation without a network, with totals, dropouts, false answers, and the data of the server."""
+"""Tests of secure aggregation without a network, including totals, dropouts, false answers, and the server's data."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ LENGTH = 50
 
 
 class Nodes:
-    """Members with separate vectors. Some drop out at a stage, and all answers to the server are recorded."""
+    """Nodes with separate vectors. Some nodes drop out at a stage, and all answers to the server are recorded."""
 
     def __init__(self, count, lost=None, lies=None):
         rng = np.random.default_rng(count)
@@ -75,7 +75,7 @@ def test_the_total_equals_the_sum_over_all_nodes(count):
 @settings(max_examples=25, deadline=None)
 @given(st.integers(4, 9), st.data())
 def test_lost_nodes_are_excluded_or_the_round_is_aborted(count, data):
-    """The total is the plain sum over the nodes that sent sums. With too few nodes there is no total."""
+    """The total is the plain sum over the nodes that sent sums. With too few nodes, there is no total."""
     lost = data.draw(st.dictionaries(st.sampled_from([7 * n + 3 for n in range(count)]), st.sampled_from(STAGES)))
     nodes = Nodes(count, lost)
     left = {
@@ -104,7 +104,7 @@ def test_one_of_four_nodes_may_be_lost_at_any_stage(stage):
 
 
 def test_the_server_has_only_masked_sums():
-    """The server has no vector of a node, and a vector remains hidden if one of its two masks is removed."""
+    """The server receives no vector of any node, and a vector remains hidden if one of its two masks is removed."""
     nodes = Nodes(5, {10: "masked"})
     nodes.total()
     seen = repr(nodes.told) + repr(vars(nodes.collector))
@@ -116,11 +116,11 @@ def test_the_server_has_only_masked_sums():
     for number, answer in masked.items():
         own = mask(nodes.members[number].secrets[2], "own/run/0", LENGTH)
         rest = np.frombuffer(answer["sums"], "<u4") - own - nodes.vectors[number]
-        assert np.count_nonzero(rest) > LENGTH // 2  # Without the node's own mask, the masks of its pairs remain.
+        assert np.count_nonzero(rest) > LENGTH // 2  # Only the node's own mask is removed.
 
 
 def test_a_node_answers_each_stage_once_and_sends_one_of_two_shares():
-    """Nodes reject a repeated stage, stages in a wrong order, and a request for both shares."""
+    """Nodes reject repeated stages, stages in the wrong order, and requests for both shares."""
     nodes = Nodes(4)
     nodes.total()
     member = nodes.members[3]
@@ -151,7 +151,7 @@ def change(text):
 
 @pytest.mark.parametrize("stage", ["shares", "unmasking"])
 def test_a_node_that_sends_wrong_shares_is_detected(stage):
-    """The recipient of a changed encrypted share rejects it, and a changed share does not match its commitment."""
+    """The recipient rejects an encrypted share that was changed, and a changed share does not match its commitment."""
 
     def lies(now, number, answer):
         if now != stage or number != 3:
@@ -175,7 +175,10 @@ def test_malformed_answers_are_skipped():
 
 
 def test_malformed_answers_cause_only_a_complaint():
-    """At every stage, numbers, texts or None instead of lists of bytes give one complaint. The other nodes continue."""
+    """At every stage, numbers, texts or None instead of lists of bytes cause one complaint.
+
+    The other nodes continue.
+    """
     for stage, name in zip(STAGES, ("keys", "letters", "sums", "shares"), strict=True):
         for wrong in (7, "text", [1, 2], None, [b"one"]):
 
@@ -223,7 +226,8 @@ def test_an_encrypted_share_is_bound_to_its_sender_recipient_and_session():
 def test_masks_of_a_pair_cancel_and_their_bytes_are_uniform():
     """The two masks of a pair add up to zero.
 
-    Another session gives other masks. The test of the mean of 10^5 bytes fails by chance with probability below 1e-9.
+    Another session gives other masks. The test of the mean of 10^5 bytes gives a false alarm with probability below
+    1e-9.
     """
     one, two = Member("s", 1), Member("s", 2)
     ours = pair_mask(one.secrets[0], public_of(two.secrets[0]), 1, 2, "s", 25_000)

@@ -9,7 +9,7 @@ from flwr.serverapp import ServerApp
 
 
 def test_repeated_imports_return_the_app_and_not_a_module():
-    """A module with the same name would replace the app after it is imported."""
+    """A module with the same name as the app would replace the app after the module is imported."""
     for _ in range(2):
         from voxpop_flower import client, client_of, server
 

@@ -1,4 +1,4 @@
-"""Tests of one node, with the messages and the context that Flower gives its app."""
+"""Tests of one node, whose app receives messages and a context as from Flower."""
 
 import json
 import os
@@ -44,7 +44,7 @@ THIRD = SECOND.grown(frozenset({Prefix(tuple("sunshi")), Prefix(tuple("moonli"))
 
 
 class Node:
-    """A node with a table of 200 users, and the server's side of its messages."""
+    """A node with a table of 200 users, together with methods that send messages as the server does."""
 
     def __init__(self, folder: Path, app=client, **config):
         self.folder, self.app, self.state = folder, app, folder / "state"
@@ -61,7 +61,7 @@ class Node:
 
     def send(self, record: dict, run: int = 1, **config) -> Message:
         """Send a message, and return the reply that Flower sends to the server."""
-        # Flower sets these in the process that it starts for a message.
+        # Flower sets these values in the process that it starts for a message.
         TaskIdentity._run_id, TaskIdentity._node_id, TaskIdentity._task_id = run, 7, 1
         message = Message(RecordDict({"round": ConfigRecord(record)}), 7, "query", group_id="1")
         return self.app(message, Context(run, 7, self.config, self.records, {**CONFIG, **config}))
@@ -102,7 +102,7 @@ def node(tmp_path):
 
 
 def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(node):
-    """The proof assumes one word per user in all rounds, so later rounds read only words that the first round saved."""
+    """The proof assumes one word per user in all rounds, so later rounds read only the words that round 1 saved."""
     assert set(node.ask()) == {SUN}
     node.write("moonlight")
     assert set(node.ask(SECOND)) == {Prefix(tuple("sunshi"))}
@@ -114,7 +114,7 @@ def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(no
 
 
 def test_concurrent_runs_have_separate_words(node):
-    """Messages of two runs alternate, and each run keeps the words of its first round."""
+    """The messages of two runs alternate, and each run keeps the words of its own first round."""
     assert set(node.ask(run=1)) == {SUN}
     node.write("moonlight")
     assert set(node.ask(run=2)) == {MOON}
@@ -192,12 +192,12 @@ def test_one_of_several_simultaneous_messages_is_answered(node):
 
 
 class Killed(BaseException):
-    """An exception that ends a handler as a kill does, so that no later code runs."""
+    """An exception that, like a kill, ends a handler without running any later code."""
 
 
 @pytest.mark.parametrize("step", range(12))
 def test_a_node_that_is_killed_at_any_step_never_votes_for_another_word(node, monkeypatch, step):
-    """After a kill at any replacement of a file, later rounds have the words of the first saved table, or no words."""
+    """After a kill at any replacement of a file, later rounds use the words of the first saved table or no words."""
     real, count = os.replace, iter(range(1000))
 
     def replace(*given, **named):
@@ -250,7 +250,7 @@ def test_the_folder_is_deleted_with_the_last_round_and_no_round_is_answered_agai
 
 
 def test_a_node_responds_once_to_a_run_with_a_seed(tmp_path):
-    """No ledger lists the run, so a record of its answers remains. The record contains no words."""
+    """No ledger lists the run, so the node keeps a record of its answers. The record contains no words."""
     node = Node(tmp_path, **{"allow-seed": True})
     config = {"max-length": 4, "seed": 5}
     ballot = numbers_of(plan_of(**config).rules.ballot)
@@ -261,7 +261,10 @@ def test_a_node_responds_once_to_a_run_with_a_seed(tmp_path):
 
 
 def test_a_node_answers_no_message_after_the_server_ends_the_run(node):
-    """If a run stops early, the server sends a last message, after which the node answers no message of the run."""
+    """If a run stops early, the server sends a last message.
+
+    After this message, the node answers no message of the run.
+    """
     node.ask()
     assert dict(node.send({"stage": "over"}).content["votes"]) == {}
     assert list((node.state / "runs").iterdir()) == []
@@ -308,7 +311,7 @@ def test_another_run_config_is_rejected_after_the_first_round(tmp_path, name):
 
 
 def test_another_ballot_list_or_trie_is_rejected_after_the_first_round(node):
-    """Another ballot, other exclusions, and a lost prefix that reappears are rejected."""
+    """The cases are another ballot, other exclusions, and a lost prefix that reappears."""
     half = [BALLOT[0] / 2, *BALLOT[1:]]
     assert node.ask() is not None
     lost = SECOND.grown(frozenset({Prefix(tuple("moonli"))}))
@@ -334,7 +337,7 @@ def test_another_ballot_list_or_trie_is_rejected_after_the_first_round(node):
     ],
 )
 def test_an_impossible_trie_is_rejected(node, trie):
-    """Each prefix must extend a living prefix by the symbols of a round, and the number of rounds must fit the plan."""
+    """Each prefix must extend a living prefix by the symbols of one round, and the plan must have enough rounds."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
 
@@ -346,7 +349,7 @@ def test_a_round_number_that_does_not_match_the_trie_is_rejected(node, number):
 
 
 def test_votes_beyond_the_budget_are_rejected(node):
-    """The node computes the delta of the requested votes, and rejects a delta beyond the budget."""
+    """The node computes the delta of the requested votes, and rejects the request if this delta exceeds the budget."""
     assert node.ask(ballot=[0.99, 2.0, 0.5, 0.5]) is None
     assert "cost a delta" in node.refusal
 
@@ -384,7 +387,7 @@ def test_open_sums_are_rejected_unless_the_node_allows_them(tmp_path):
 
 
 def test_a_run_beyond_a_bound_of_the_node_is_rejected(tmp_path):
-    """A run beyond `max-epsilon` or `max-delta` is rejected, and so is the run that exceeds the total."""
+    """The node rejects a run beyond `max-epsilon` or `max-delta`, and also a run that would exceed the total."""
     node = Node(tmp_path, **{"max-epsilon": 1.5, "max-delta": 1e-7, "total-epsilon": 2.5, "total-delta": 1e-6})
     for more in ({"epsilon": 20.0}, {"epsilon": 1.6}, {"delta": 1e-6}, {"epsilon": float("nan")}):
         assert node.ask(**more) is None
@@ -395,7 +398,7 @@ def test_a_run_beyond_a_bound_of_the_node_is_rejected(tmp_path):
 
 
 def test_a_node_stops_participating_if_its_ledger_is_lost(node):
-    """The total of a node never restarts at zero, and cannot be increased."""
+    """The total spent by a node never restarts at zero, and the limit on it cannot be increased."""
     node.ask()
     node.config["total-epsilon"] = 100.0
     assert node.ask(run=2) is None
@@ -459,7 +462,7 @@ def test_a_node_with_missing_or_invalid_settings_answers_nothing(node, change):
 
 
 def tables(folder: Path) -> dict[str, str]:
-    """Return, by name, tables that cannot be read and could quote a planted word in their errors."""
+    """Return tables by name. These tables cannot be read, and their errors could quote a planted word."""
     (folder / f"{PLANTED}.csv").write_text(f"who,what\n{PLANTED},tea\n,milk\n")
     (folder / "long.csv").write_text(f"who,what\n1,2,{PLANTED}\n")
     (folder / "bytes.csv").write_bytes(b"who,what\n1,\xff" + PLANTED.encode())
@@ -486,7 +489,7 @@ def test_no_text_of_an_exception_is_sent_to_the_server(node, name, capfd):
 
 @pytest.mark.parametrize("error", [RuntimeError(PLANTED), SystemExit(PLANTED), MemoryError(PLANTED), RecursionError])
 def test_no_text_of_an_exception_of_a_loader_is_sent_to_the_server(tmp_path, error, capfd):
-    """The loader is code of the organisation, so its exceptions are logged only on the node."""
+    """The loader is code of the node's organisation, so its exceptions are logged only on the node."""
 
     def load(context):
         raise error
@@ -514,7 +517,10 @@ def test_an_exception_that_cannot_be_converted_to_text_is_not_sent(tmp_path):
 
 
 def test_a_loader_creates_the_table_once_per_run(tmp_path):
-    """`client_of(load)` reads no table. The loader runs only in the first round. A function may return the settings."""
+    """`client_of(load)` reads no table.
+
+    The loader runs only in the first round. The settings may also be returned by a function.
+    """
     calls = []
 
     def load(context):
@@ -534,7 +540,7 @@ def test_a_loader_creates_the_table_once_per_run(tmp_path):
 
 
 def test_public_words_are_excluded_in_the_first_round(node):
-    """Users with an excluded word vote for their next word, and the run is charged once."""
+    """Users with an excluded word vote for their next word, and the run is still charged once."""
     rows = "".join(f"{user},sunshine\n{user},sunshine\n{user},moonlight\n" for user in range(200))
     (node.folder / "table.csv").write_text(f"who,what\n{rows}")
     assert set(node.ask(exclude=["sunshine"])) == {MOON}

@@ -1,4 +1,4 @@
-"""Tests of the server with nodes in the same process, its ledger, its public words, and the end of a run."""
+"""Tests of the server, with nodes in the same process, including the ledger, public words, and the end of a run."""
 
 import json
 from pathlib import Path
@@ -23,12 +23,12 @@ CONFIG = {"epsilon": 1.0, "delta": 1e-6, "max-length": 5, "unit": 1, "patience":
 
 
 class Grid:
-    """The connection to nodes in this process. Between messages, only the Flower context of a node remains in memory.
+    """A connection to nodes in this process. Between messages, only the Flower context of a node remains in memory.
 
     Attributes:
-        config: The run config, which nodes receive with each message.
+        config: The run config that nodes receive with each message.
         lost: The stages in which each node is lost.
-        repeats: Whether each message arrives twice. The answer to the second message is processed first.
+        repeats: Whether each message arrives twice. In this case, the answer to the second message is processed first.
     """
 
     def __init__(self, folder: Path, config: dict, run: int = RUN, **bounds):
@@ -75,7 +75,7 @@ def config(tmp_path):
 
 
 def test_a_run_releases_the_words_and_ends_on_every_node(tmp_path, config):
-    """Masked sums find the common words. Afterwards no node has a folder of the run, and each ledger has one entry."""
+    """Masked sums find the common words. Afterwards, no node has a folder of the run, and each ledger has one entry."""
     grid = Grid(tmp_path, config)
     grid.serve()
     release = vp.load(tmp_path / "found")
@@ -110,7 +110,7 @@ def test_public_words_are_sent_to_the_nodes_and_recorded(tmp_path, config):
 
 
 def test_the_server_charges_its_ledger_before_the_first_message(tmp_path, config):
-    """After the release, the ledger entry is finished. A run beyond the budget sends nothing to nodes."""
+    """After the release, the ledger entry is finished. A run beyond the budget sends nothing to the nodes."""
     ledger = vp.Ledger(tmp_path / "team.ledger")
     account = ledger.open("words", vp.Budget(1.5, 1e-4), create=True)
     given = {"ledger": str(tmp_path / "team.ledger"), "dataset": "words"}
@@ -166,7 +166,7 @@ def test_the_log_names_the_nodes_that_reject_open_sums(tmp_path, config, caplog)
 
 
 def test_a_message_without_its_list_of_public_words_is_rejected(tmp_path, config):
-    """A message without its list of public words is rejected, not treated as an empty list."""
+    """A missing list of public words is rejected, and not treated as an empty list."""
     grid = Grid(tmp_path, config)
     record = RecordDict({"round": ConfigRecord({"stage": "keys", "number": 0, "ballot": [0.5, 9.0, 0.0, 0.0]})})
     [reply] = grid.send_and_receive([Message(record, 1, "query", group_id="1")], timeout=1)

@@ -64,7 +64,7 @@ def link(tmp_path):
 
 
 def test_a_hundred_nodes_are_simulated_in_five_minutes(tmp_path, link, record_property):
-    """The common words and the first word of the node with the changing table are found. This table was read once."""
+    """The common words and the first word of the changing table are found. This table was read only once."""
     nodes, began = tmp_path / "nodes", time.monotonic()
     config = ["--federation-config", f"num-supernodes={NODES} client-resources-num-cpus=1"]
     output = ["--run-config", f'output="{tmp_path}/found"']

@@ -18,7 +18,7 @@ def priority(user: int, item: int) -> int:
 
 @given(users=USERS, limit=st.integers(1, 6), allowed=st.none() | st.sets(st.integers(0, VOCABULARY - 1)))
 def test_bounded_sets_equal_the_reference_implementation(users, limit, allowed):
-    """Bounded sets contain distinct candidates by first appearance.
+    """Bounded sets contain distinct candidates in the order of first appearance.
 
     If there are too many candidates, those with the smallest priorities remain.
     """

@@ -1,4 +1,4 @@
-"""Tests that kernels for users with individual bounds respect these bounds and equal reference implementations."""
+"""Tests that kernels for users with individual bounds respect these bounds and agree with reference implementations."""
 
 from math import isqrt, sqrt
 
@@ -26,7 +26,7 @@ def weights_of(rule, users, setting, bounds):
 
 @given(bounded_users(), st.floats(1.0, 6.0), st.data())
 def test_the_descent_kernel_equals_plain_loops(users, cutoff, data):
-    """The kernel runs Algorithm 7 of DPSU, in which the radius of the ball is the user's own bound."""
+    """The kernel runs Algorithm 7 of DPSU with the user's own bound as the radius of the ball."""
     bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     bits = PolicyGaussian().bits(cutoff)
     found = weights_of(PolicyGaussian(), users, RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits), 4), bounds)
@@ -56,7 +56,7 @@ def test_even_shares_equal_exact_whole_number_arithmetic(users, data):
 
 @given(bounded_users(), st.floats(1.0, 6.0))
 def test_a_sensitivity_of_1_gives_the_published_step(users, cutoff):
-    """With a sensitivity of 1, the results are exactly equal to the published step."""
+    """With a sensitivity of 1, the result equals that of the published step exactly."""
     bits = PolicyGaussian().bits(cutoff)
     setting = RuleSetting(LIMIT, 2, bits, round(cutoff * 2**bits))
     plain = np.zeros(8, np.int64)
@@ -73,7 +73,7 @@ def test_individual_bounds_are_rejected_for_other_weightings(rule):
 
 @given(st.lists(st.lists(st.integers(-1, 4), max_size=9), min_size=1), st.sets(st.integers(0, 4)) | st.none())
 def test_lengths_of_runs_equal_plain_loops(users, wanted):
-    """The lengths of runs equal the lengths that loops compute, for all candidates or some of them."""
+    """The lengths of runs equal those that loops compute, for all candidates or some of them."""
     ids = np.array([place for user in users for place in user], np.int32)
     starts = np.cumsum([0, *map(len, users)])
     mask = np.empty(0, np.uint8) if wanted is None else np.array([each in wanted for each in range(5)], np.uint8)
@@ -90,7 +90,7 @@ def test_lengths_of_runs_equal_plain_loops(users, wanted):
 def test_the_distance_of_neighbours_is_at_most_the_bound_of_the_user(weighting, limit):
     """For thousands of pairs and any bounds of other users, the distance is at most the user's bound.
 
-    The worst pair is close to it.
+    The distance of the worst pair is close to the bound.
     """
     found = search_reaches(weighting, pairs=20_000, limit=limit, seed=limit)
     assert found.beyond < 1e-12

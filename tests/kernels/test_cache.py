@@ -34,7 +34,7 @@ def kernels(tmp_path):
 
 
 def drawn(kernels, **settings):
-    """Return the symbols that a new process draws with the copied kernels, and the number of its cache hits."""
+    """Return the symbols that a new process draws with the copied kernels, and the number of cache hits."""
     environment = {**os.environ, "PYTHONPATH": str(kernels.parents[1]), **settings}
     done = subprocess.run([sys.executable, "-c", CALLER], env=environment, capture_output=True, text=True, check=True)
     symbols, hits = done.stdout.strip().rsplit(" ", 1)
@@ -51,7 +51,7 @@ def edit(path, old, new):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_an_edit_of_a_called_function_is_detected(kernels):
-    """The next process uses cached code until another file changes."""
+    """The next process uses the cached code, but not after an edit of a file that the kernel calls."""
     kept = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     first, hits = drawn(kernels, **kept)
     assert hits == 0
@@ -64,7 +64,7 @@ def test_an_edit_of_a_called_function_is_detected(kernels):
 @pytest.mark.jit
 @pytest.mark.slow
 def test_without_the_stamp_of_voxpop_the_edit_would_be_missed(kernels):
-    """In the deliberately broken variant, numba's own stamp covers only the caller's file."""
+    """In the deliberately broken variant, the stamp is numba's own, which covers only the caller's file."""
     kept = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     edit(kernels / "_jit.py", "index._source_stamp = digest_of_sources()", "pass")
     first, _ = drawn(kernels, **kept)
@@ -87,14 +87,14 @@ def test_symbols_are_drawn_without_a_cache(kernels, settings):
 @pytest.mark.jit
 @pytest.mark.slow
 def test_a_numba_without_a_stamp_has_no_cache(kernels):
-    """For a numba without a stamp, machine code is not cached, because cached code could be outdated."""
+    """If numba has no stamp, machine code is not cached, because cached code could be outdated."""
     edit(kernels / "_jit.py", '"_cache_file"', '"_another_name"')
     drawn(kernels, VOXPOP_JIT_CACHE="1", NUMBA_DISABLE_JIT="0")
     assert not list(kernels.glob("__pycache__/*.nb?"))
 
 
 def closed(kernels, tmp_path, **settings):
-    """Return settings of a process that can write neither to the installation nor to a home folder."""
+    """Return the environment of a process that can write neither to the installation nor to a home folder."""
     shutil.rmtree(kernels / "__pycache__", ignore_errors=True)
     (kernels / "__pycache__").write_text("a file where the folder of compiled kernels would be")
     (tmp_path / "tmp").mkdir(exist_ok=True)
@@ -124,7 +124,7 @@ def test_a_read_only_installation_works_without_a_home_folder(kernels, tmp_path,
         del settings["HOME"]
         settings["XDG_CACHE_HOME"] = "/dev/null/cache"
     elif home == "/nonexistent/home":
-        settings["XDG_CACHE_HOME"] = "/dev/null/cache"  # The root user may create any folder.
+        settings["XDG_CACHE_HOME"] = "/dev/null/cache"  # The root user can create any folder.
     first, hits, lines = run(kernels, settings, tmp_path, ["HOME"])
     assert hits == 0
     assert len(lines) == 1
@@ -171,7 +171,7 @@ def test_a_home_folder_that_others_can_write_to_is_not_used(kernels, tmp_path):
 @pytest.mark.slow
 @pytest.mark.jit
 def test_the_folder_in_numba_cache_dir_is_used(kernels, tmp_path):
-    """NUMBA_CACHE_DIR is used. If it cannot be written, kernels are compiled elsewhere."""
+    """NUMBA_CACHE_DIR is used. If this folder cannot be written, the compiled kernels are stored elsewhere."""
     settings = closed(kernels, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "chosen"))
     first, _, lines = run(kernels, settings)
     assert not lines
@@ -185,7 +185,7 @@ def test_the_folder_in_numba_cache_dir_is_used(kernels, tmp_path):
 @pytest.mark.jit
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_kernels_are_compiled_despite_a_full_disk_or_damaged_files(kernels):
-    """Code that cannot be cached is compiled by each process, and damaged cache files are not loaded."""
+    """If code cannot be cached, each process compiles it. Damaged cache files are not loaded."""
     settings = {"VOXPOP_JIT_CACHE": "1", "NUMBA_DISABLE_JIT": "0"}
     full = "import numba.core.caching as c\ndef full(*_): raise OSError(28, 'No space left on device')\n"
     full += "c.IndexDataCacheFile.save = full\n"

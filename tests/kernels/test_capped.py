@@ -34,7 +34,7 @@ def marks(listed):
 
 
 def weighed(users, cutoffs, given, kernel=capped_descent, listed=()):
-    """Return the weights of a kernel. Every item has a separate state and therefore a separate cutoff."""
+    """Return the weights of a kernel. Every item has its own state and therefore its own cutoff."""
     table = np.ones(256, np.int64)
     table[:ITEMS] = [int(cutoff * UNIT) for cutoff in cutoffs]
     histogram = np.zeros(ITEMS, np.int64)
@@ -102,12 +102,12 @@ def test_no_step_increases_the_distance_of_two_histograms():
 
 
 def test_clipping_after_the_projection_is_detected():
-    """The clipped step is not a projection and increases the distance of neighbours."""
+    """The clipped step is not a projection, and increases the distance of neighbours."""
     assert farthest(clipped, 4000, seed=2) > 1.01
 
 
 def exact(gaps, cap, listed):
-    """Return the exact projection of the gaps in units. The norm limits the number of gaps that reach the cap."""
+    """Return the exact projection of the gaps in grid units. The norm limits the number of gaps that reach the cap."""
     order = [place for place in np.argsort(-np.array(gaps, object)) if not listed[place]]
     values, box = [fifty.mpf(int(gaps[place])) / UNIT for place in order], fifty.mpf(cap) / ONE_CAP
     free = fifty.fsum((fifty.mpf(int(gap)) / UNIT) ** 2 for gap, mark in zip(gaps, listed, strict=True) if mark)
@@ -154,7 +154,7 @@ def worst_error(kernel_cap, runs, seed):
         table[0] = 64 * UNIT
         before = table[0] - gaps
         histogram[:] = before
-        # Every third run has a list. Its draws are separate from the draws of the gaps.
+        # Every third run has a list, which is drawn separately from the gaps.
         listed = (others.random(size) < (0.3 if run % 3 == 0 else 0.0)).astype(np.uint8)
         arrays = np.arange(size, dtype=np.int32), np.array([0, size]), np.zeros(size, np.uint8)
         capped_descent(histogram, *arrays, table, UNIT, np.array([cap]), listed)
@@ -176,25 +176,28 @@ def test_the_error_of_a_capped_step_is_at_most_the_charged_error(record_property
 
 
 def test_the_charge_of_a_cap_equals_the_bound_of_the_proof():
-    """A cap c costs 32 * 2^-53 / c more than no cap. A search cannot prove this, because it finds smaller errors."""
+    """A cap c adds 32 * 2^-53 / c to the charge.
+
+    A search cannot confirm this number, because it finds only smaller errors.
+    """
     setting = RuleSetting(100, 2, BITS, UNIT)
     without = PolicyGaussian().step_error(setting)
     for cap, more in ((ONE_CAP, 0.0), *((lattice(weight), 32 * 2.0**-53) for weight in (0.9, 0.5, 0.06))):
-        # The smallest cap of the round counts, which is on the last level.
+        # The smallest cap of the round determines the charge. This cap is on the last level.
         shares = CappedDescent(setting, Caps((1, 100), ((ONE_CAP,), (cap,)), (1.0, 1.0)), 0)
         charged = (shares.sensitivity - 1) / (2 * USERS_BOUND)
         assert charged == pytest.approx(without + more * ONE_CAP / cap, rel=1e-9, abs=0.0)
 
 
 def test_caps_that_are_not_on_the_lattice_are_detected():
-    """If the items at the cap use almost the entire norm of 1, the last bit determines the entire remainder."""
+    """If the items at the cap use almost the entire norm of 1, the last bit of the cap determines the remainder."""
     assert worst_error(lambda rng: int(ONE_CAP / sqrt(rng.integers(2, 60))), 400, seed=4) > 5.0
 
 
 @given(st.floats(0.001, 1.5))
 @settings(max_examples=60)
 def test_caps_are_rounded_down_to_the_lattice(weight):
-    """Rounding to the lattice loses at most 11 percent, and less than half a percent below 0.15."""
+    """Rounding to the lattice lowers a cap by at most 11 percent, and by less than half a percent below 0.15."""
     units = lattice(weight)
     assert units <= max(weight, 0) * ONE_CAP
     whole, rest = divmod(ONE_CAP**2, units**2)
@@ -204,7 +207,7 @@ def test_caps_are_rounded_down_to_the_lattice(weight):
 
 
 def test_a_user_without_a_cap_takes_the_step_of_l2_descent():
-    """With one cutoff for all items, the round equals the round of classic set union."""
+    """With one cutoff for all items, the round is the same as a round of classic set union."""
     users = [[0, 1, 2], [2, 3], [0, 1, 2, 3, 4, 5], [5]]
     histogram = np.zeros(ITEMS, np.int64)
     PolicyGaussian().add(histogram, *as_arrays(users), RuleSetting(6, 2, BITS, 2 * UNIT))
@@ -212,11 +215,11 @@ def test_a_user_without_a_cap_takes_the_step_of_l2_descent():
 
 
 def test_an_item_gets_weight_with_at_most_the_probability_of_its_level():
-    """Over all draws of 12 bits, a user gives weight to an item with at most the probability of the level."""
+    """Over all draws of 12 bits, a user gives weight to an item with at most the probability of the item's level."""
     caps = Caps((3, 8), ((ONE_CAP, ONE_CAP), (ONE_CAP, lattice(0.5))), (1.0, 0.2))
     shares = CappedDescent(RuleSetting(2, 2, BITS, UNIT), caps, 1)
     bits = np.arange(1 << 12, dtype=np.uint64) << np.uint64(52)
-    # The numbers of undecided and dropped items, and the probability for each undecided item.
+    # Each case has the numbers of undecided and dropped items, and the probability for each undecided item.
     for undecided, dropped, chance in [(1, 0, 1.0), (3, 0, 2 / 3), (3, 1, 0.2), (1, 3, 0.2), (2, 6, 0.2), (8, 0, 0.2)]:
         counts = np.full(bits.size, undecided), np.full(bits.size, dropped)
         given = shares.given(*counts, bits)

@@ -1,4 +1,4 @@
-"""Tests that compare the kernels for pairs with dictionaries."""
+"""Tests that compare the kernels for pairs with implementations that use dictionaries."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ LEVELS = st.lists(st.integers(0, 3), min_size=SIZE, max_size=SIZE)
 
 
 def numbered(*arguments):
-    """Return the names of pairs, ordered by number."""
+    """Return the names of pairs in the order of their numbers."""
     names, count = number_pairs(*arguments, MOST)
     return names[:count]
 
@@ -43,7 +43,7 @@ def naive_pairs(ids, partners, offset, need, estimates):
 
 @given(ids=IDS, need=LEVELS, estimates=LEVELS, offset=st.integers(1, 3), alone=st.booleans())
 def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, alone):
-    """Each position receives the number of its pair. The partners may be the array that is overwritten."""
+    """Each position receives the number of its pair. The array of partners may be the array that is overwritten."""
     expected = naive_pairs(ids, ids, offset, need, estimates)
     mine = np.array(ids, np.int32)
     partners = mine.copy() if alone else mine
@@ -58,7 +58,7 @@ def test_pairs_are_numbered_by_first_appearance(ids, need, estimates, offset, al
 
 @pytest.mark.jit
 def test_the_table_grows_in_the_middle_of_a_block():
-    """Frequent and rare pairs alternate, so the name that does not fit is between known names of its block."""
+    """Frequent and rare pairs alternate, so the first name that does not fit is between known names of its block."""
     rare = np.arange(20_000, dtype=np.int32)
     ids = np.stack([rare % 7, rare, np.full(rare.size, -1, np.int32)], axis=1).ravel().astype(np.int32)
     zeros = np.zeros(rare.size, np.int64)
@@ -70,7 +70,7 @@ def test_the_table_grows_in_the_middle_of_a_block():
 
 @given(ids=IDS, cut=st.integers(0, 3 * PAIRS_AT_ONCE))
 def test_a_range_does_not_affect_positions_outside(ids, cut):
-    """Positions outside of a range do not change, because they belong to another range."""
+    """Positions outside a range do not change, because they belong to another range."""
     end = min(cut, len(ids))
     zeros = np.zeros(SIZE, np.int64)
     mine = np.array(ids, np.int32)
@@ -97,7 +97,7 @@ NAMES = st.lists(st.integers(0, 2 * SIZE), unique=True)
 
 @given(known=NAMES, parts=st.lists(NAMES, max_size=3))
 def test_names_that_occur_are_marked(known, parts):
-    """Names that occur in successive parts are marked in one array."""
+    """Names that occur in any of several successive parts are marked in one array."""
     met = np.zeros(len(known), np.uint8)
     for part in parts:
         mark_met(np.array(part, np.int64), table_of(np.array(known, np.int64)), met)
@@ -106,7 +106,7 @@ def test_names_that_occur_are_marked(known, parts):
 
 @given(need=LEVELS, estimates=LEVELS, further=st.sets(st.tuples(*[st.integers(0, SIZE - 1)] * 2)))
 def test_pairs_are_selected_by_rule_or_by_name(need, estimates, further):
-    """The test covers all pairs, with the rule of the numbering and with a list of names."""
+    """All pairs are tested, with the rule that the numbering uses and with a list of names."""
     pairs = [(left, right) for left in range(SIZE) for right in range(SIZE)]
     names = np.array([(left << 32) | right for left, right in pairs], np.int64)
     table = table_of(np.array(sorted((left << 32) | right for left, right in further), np.int64))
@@ -150,7 +150,7 @@ def test_renaming_in_place_and_into_another_array_agree(ids, renamed):
     data=st.data(),
 )
 def test_positions_of_grouped_users_are_compacted(users, renamed, data):
-    """Runs keep their order. Of the empty positions after a run, one remains. Other users remain unchanged."""
+    """Runs keep their order. One of the empty positions after a run remains. Other users remain unchanged."""
     first = data.draw(st.integers(0, len(users) - 1))
     stop = data.draw(st.integers(first, len(users)))
     ids = np.array([place for user in users for place in user], np.int32)
@@ -171,7 +171,7 @@ def test_positions_of_grouped_users_are_compacted(users, renamed, data):
 
 @given(ids=IDS, data=st.data())
 def test_moved_ranges_equal_slices_even_if_they_overlap(ids, data):
-    """Ranges are moved to lower positions correctly even if they overlap."""
+    """Ranges are correctly moved to lower positions even if they overlap."""
     target, begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(ids))] * 3)))
     found = np.array(ids, np.int32)
     move_down(found, begin, end, target)

@@ -14,7 +14,10 @@ fifty.dps = 50
 
 
 def some_weights(rng, size, cutoff):
-    """Return weights of a user's items, which are random, equal, just below the cutoff, or with very small gaps."""
+    """Return weights of a user's items.
+
+    The weights are random, equal, just below the cutoff, or have very small gaps.
+    """
     kind = rng.integers(5)
     if kind == 0:
         return (rng.random(size) * cutoff).astype(np.int64)
@@ -28,14 +31,14 @@ def some_weights(rng, size, cutoff):
 
 
 def exact_l2_step(gaps, unit):
-    """Return the projection of the gaps onto the unit ball, in units."""
+    """Return the projection of the gaps onto the unit ball, in grid units."""
     length = fifty.sqrt(fifty.fsum(fifty.mpf(int(gap)) ** 2 for gap in gaps)) / unit
     return [fifty.mpf(int(gap)) / max(length, fifty.mpf(1)) for gap in gaps]
 
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 3000.0, 2.0**20])
 def test_the_error_of_an_l2_descent_step_is_at_most_the_charged_error(top, record_property):
-    """The test covers sizes 1 to 2000 and weights up to the cutoff, and records the worst share of the charge."""
+    """The test covers 1 to 2000 items and weights up to the cutoff, and records the largest share of the charge."""
     rng, worst = np.random.default_rng(ceil(top)), 0.0
     for _ in range(120):
         size = int(rng.choice([1, 2, 3, 10, 100, 2000], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05]))
@@ -56,7 +59,10 @@ def test_the_error_of_an_l2_descent_step_is_at_most_the_charged_error(top, recor
 
 @pytest.mark.parametrize("top", [1.0, 10.0, 2.0**20])
 def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
-    """Items rise to one integer level, by at most a weight of 1 in total. Less than one grid unit per item remains."""
+    """All items rise by the same integer amount, up to the cutoff, and by at most 1 in total.
+
+    Less than one grid unit per item remains.
+    """
     rng = np.random.default_rng(ceil(top))
     for _ in range(300):
         size = int(rng.choice([1, 2, 3, 10, 100]))
@@ -72,7 +78,7 @@ def test_a_step_of_l1_descent_leaves_less_than_a_unit_per_item(top):
 
 
 def test_the_charged_error_is_small():
-    """At typical parameters, the charge is below 2e-5 over 2^33 users."""
+    """For typical parameters, the total charge for 2^33 users is below 2e-5."""
     setting = RuleSetting(100, 2, bits_below(10.0))
     assert PolicyGaussian().sensitivity(setting) - 1 < 2e-5
     assert PolicyGaussian().step_error(setting) == 8 * 2.0**-53 + sqrt(100) / setting.unit

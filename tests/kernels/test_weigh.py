@@ -17,7 +17,7 @@ SOUND = [(name, each.norm) for name, each in WEIGHTINGS.items()]
 
 
 def kernel_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -> dict[int, float]:
-    """Return the weights of the real kernel as floats, without items of weight 0."""
+    """Return the nonzero weights of the real kernel as floats."""
     weighting_rule = WEIGHTINGS[name]
     bits = weighting_rule.bits(cutoff)
     setting = RuleSetting(LIMIT, norm, bits, round(cutoff * 2**bits))
@@ -40,7 +40,7 @@ def naive_weights(name: str, norm: int, users: list[list[int]], cutoff: float) -
 @pytest.mark.parametrize(("name", "norm"), SOUND)
 @given(users=bounded_users(), cutoff=CUTOFFS)
 def test_every_kernel_equals_the_loops_of_the_paper(name, norm, users, cutoff):
-    """Every kernel gives the weights of the reference implementation, rounded to the grid, and the same support."""
+    """Every kernel gives weight to the same items as the reference implementation, with weights rounded to the grid."""
     ours, theirs = kernel_weights(name, norm, users, cutoff), naive_weights(name, norm, users, cutoff)
     assert ours.keys() == theirs.keys()
     tolerance = 2e-9 if WEIGHTINGS[name].sequential is False else 1e-12
@@ -60,7 +60,7 @@ def test_one_user_changes_the_histogram_by_at_most_one(name, norm, users, cutoff
 
 @given(users=bounded_users(), cutoff=CUTOFFS, data=st.data())
 def test_l1_descent_never_lowers_a_weight_when_a_user_joins(users, cutoff, data):
-    """In units, every item weighs at least as much with a user as without, which is the invariant of the l1 proof."""
+    """Every item has at least as many grid units with a user as without, which is the invariant of the l1 proof."""
     extra = data.draw(st.integers(0, len(users) - 1))
     more = kernel_weights("policy-laplace", 1, users, cutoff)
     less = kernel_weights("policy-laplace", 1, [u for i, u in enumerate(users) if i != extra], cutoff)
@@ -77,7 +77,10 @@ def test_additive_weights_do_not_depend_on_the_order_of_users(users):
 @pytest.mark.parametrize(("name", "norm"), SOUND)
 @pytest.mark.parametrize("held", [1, 2, 5, 6])
 def test_weights_of_novel_items_are_within_the_declared_bounds(name, norm, held):
-    """The weights of items of only one user are at least `least`, and their sum (squared for l2) is at most 1."""
+    """The weights of items of only one user are at least `least`.
+
+    Their sum, or their sum of squares for l2, is at most 1.
+    """
     weighting_rule = WEIGHTINGS[name]
     bits = weighting_rule.bits(3.0)
     novelty = weighting_rule.novelty(RuleSetting(LIMIT, norm, bits))

@@ -1,6 +1,6 @@
 """Kill runs at every step and repeat them.
 
-`python -m ledger.stopping FOLDER VARIANT...` prints the charges and files after each step.
+The command `python -m ledger.stopping FOLDER VARIANT...` prints the charges and files after each step.
 """
 
 import json
@@ -74,7 +74,10 @@ def forked(work: object, *arguments: object, **options: object) -> bool:
 
 
 def stopped(folder: Path, step: int, *, saving: bool) -> None:
-    """Run the job, and kill this process before its step `step`, a file access below the folder or an SQL statement."""
+    """Run the job, and kill this process before step `step`.
+
+    Steps are file accesses in the folder and SQL statements.
+    """
     steps = 0
 
     def count() -> None:
@@ -110,7 +113,7 @@ def resumed(folder: Path) -> set[str]:
 
 
 def outcome(folder: Path) -> dict[str, object]:
-    """Return the charges, the states and the identifiers of all releases that any person can have seen."""
+    """Return the charges, the states, and the identifiers of all releases that anyone could have seen."""
     account = vp.Ledger(folder / "team.ledger").account("posts")
     seen = folder.parent / f"{folder.name}.seen"
     published = set(seen.read_text().split()) if seen.exists() else set()
@@ -127,7 +130,7 @@ def outcome(folder: Path) -> dict[str, object]:
 
 
 def main(root: Path, variant: str) -> None:
-    """Kill the job at each step until it completes, and repeat it.
+    """For each step, run the job, kill it at this step, and repeat it, until a job completes before the step.
 
     For a broken variant, stop at the first violation.
     """
@@ -163,4 +166,4 @@ if __name__ == "__main__":
     for number, name in enumerate(sys.argv[2:]):
         root = Path(sys.argv[1]) / str(number)
         root.mkdir()
-        forked(main, root, name)  # Use a separate process, because a variant replaces functions of voxpop.
+        forked(main, root, name)  # Each variant needs a separate process, because it replaces functions of voxpop.

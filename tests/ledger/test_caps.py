@@ -1,4 +1,4 @@
-"""The releases that a ledger accepts compose within its budget, and a release that it rejects exceeds its caps."""
+"""Tests that the releases that a ledger accepts compose within its budget, and that rejected ones exceed its caps."""
 
 import itertools
 from dataclasses import replace
@@ -42,7 +42,7 @@ REQUESTS = st.lists(PLAIN | SPENDING | STATED, max_size=25)
 
 
 def run(requests, budget=BUDGET):
-    """Return the accepted requests, checked in order."""
+    """Check requests in order, and return the accepted requests."""
     accepted = []
     for each in requests:
         if may_run(budget, accepted, each):
@@ -51,7 +51,10 @@ def run(requests, budget=BUDGET):
 
 
 def run_equal(request, most, budget=BUDGET):
-    """Return the accepted requests among `most` equal requests, by bisection, because every release uses budget."""
+    """Return the accepted ones of `most` equal requests.
+
+    Bisection finds their number, because every release uses budget.
+    """
     fits, too_many = 0, most + 1
     while fits + 1 < too_many:
         middle = (fits + too_many) // 2
@@ -60,7 +63,7 @@ def run_equal(request, most, budget=BUDGET):
 
 
 def test_bisection_accepts_the_same_requests_as_checks_in_order():
-    """Bisection accepts the same requests as checking them in order, for requests that add up by each of the rules."""
+    """Bisection accepts the same requests as checks in order, for requests that add up by each of the rules."""
     for budget, each in itertools.product(BUDGETS, (Guarantee(0.3, 1e-9), Guarantee(0.1, 0.0), *_small(1))):
         assert run_equal(each, 60, budget) == run([each] * 60, budget)
 
@@ -68,14 +71,14 @@ def test_bisection_accepts_the_same_requests_as_checks_in_order():
 @given(REQUESTS)
 @settings(max_examples=80)
 def test_accepted_releases_compose_within_the_budget(requests):
-    """The exact composition of dominating pairs does not use the caps. It confirms that accepted releases fit."""
+    """The exact composition of dominating pairs, which does not use the caps, confirms that accepted releases fit."""
     accepted = run([Guarantee(0.05, 0.0), *requests])
     assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
 def test_no_strategy_costs_more_than_the_corners(budget, record_property):
-    """The worst strategy of noise in the two corners costs at most its part of delta, and more than half of it."""
+    """The worst strategy of noise within the two corners costs between half and all of the part of delta for noise."""
     caps = AccountLimits.of(budget)
     corners = [(float(each.epsilon), float(each.square)) for each in reversed(caps.corners[1:])]
     room = 2 * float(NOISE) * budget.delta
@@ -87,7 +90,7 @@ def test_no_strategy_costs_more_than_the_corners(budget, record_property):
 
 
 def test_a_rule_that_trades_epsilon_for_mu_freely_is_detected():
-    """A rule that trades epsilon for mu^2 freely at the same delta costs several times that delta (broken variant)."""
+    """A broken variant that freely trades epsilon for mu^2 at the same delta costs several times that delta."""
     budget = vp.Budget(3, 1e-6)
     part = float(NOISE) * budget.delta
     parts = [budget.epsilon * (1 - number / 16) for number in range(1, 17)]
@@ -104,7 +107,7 @@ def test_the_check_detects_caps_that_are_too_large(monkeypatch):
 
 
 def test_the_check_detects_charges_below_the_cap(monkeypatch):
-    """Releases that are charged for only half of their cap, as after an early stop, exceed the budget."""
+    """Releases that are charged for only half of their mu, as after an early stop, exceed the budget."""
     real = Corner.sums
 
     def ran(self, guarantees):
@@ -127,7 +130,7 @@ def test_the_check_detects_ignored_revealing_outcomes(monkeypatch):
 
 
 def test_the_check_detects_probabilities_of_only_one_side(monkeypatch):
-    """Without the factor of the pair, novel items are less probable than the revealing outcomes of the pair."""
+    """Without the factor for both sides, novel items are less probable than the revealing outcomes of the pair."""
     spend = Expense(1e-8, 0.8, two_sided=True)
     assert spend.hit / spend.novel == pytest.approx(1 / (2 * ndtr(-0.4)), rel=1e-9)
     whole = Guarantee(2, 1e-7, spend=spend)
@@ -139,7 +142,7 @@ def test_the_check_detects_probabilities_of_only_one_side(monkeypatch):
 @given(st.floats(1e-9, 0.05), st.floats(0.01, 3.0), st.floats(0.0, 12.0))
 @settings(max_examples=200)
 def test_the_pair_dominates_a_spend(novel, mu, epsilon):
-    """In both directions and at every epsilon, the pair has at least the delta of a spend.
+    """In both directions and at every epsilon, the delta of the pair is at least the delta of a spend.
 
     At epsilon 0, both deltas are equal.
     """
@@ -183,7 +186,7 @@ def test_more_gaussian_releases_fit_than_the_sum_of_epsilons_allows():
     [(0.25, 1e-9, 155, 186), (0.5, 1e-8, 35, 41), (1, 1e-8, 9, 11), (0.25, 1e-8, 122, 148), (0.5, 5e-8, 23, 34)],
 )
 def test_default_releases_fit_as_often_as_documented(epsilon, delta, fit, reserved):
-    """Default set unions fit many times under (3, 1e-6), and more often as one reserve."""
+    """Many default set unions fit within (3, 1e-6), and more of them fit as one reserve."""
     budget, each = vp.Budget(3, 1e-6), vp.Items().plan(vp.Budget(epsilon, delta)).guarantee
     assert may_run(budget, [each] * (fit - 1), each)
     assert not may_run(budget, [each] * fit, each)
@@ -194,7 +197,7 @@ def test_default_releases_fit_as_often_as_documented(epsilon, delta, fit, reserv
 
 @pytest.mark.slow
 def test_random_ledgers_compose_within_their_budget(record_property):
-    """According to dp-accounting, 200 random full ledgers cost at most their delta."""
+    """According to dp-accounting, each of 200 random full ledgers costs at most its delta."""
     random = np.random.default_rng(54)
     budget, interval, worst = vp.Budget(3, 1e-6), 1e-3, 0.0
     for _ in range(200):
@@ -226,14 +229,14 @@ def mu_for(epsilon, delta):
 
 
 def test_epsilons_and_deltas_of_plain_releases_add_up_exactly():
-    """Without a spend, epsilons add up exactly to the budget, and deltas to half of it."""
+    """Without a spend, epsilons add up exactly to the whole budget, and deltas add up to half of it."""
     assert len(run([Guarantee(0.5, 0.0)] * 20)) == 8
     assert len(run([Guarantee(0.1, 1e-7)] * 20)) == 5
     assert len(run([Guarantee(0.5, 0.0)] * 20, vp.Budget(2, 0))) == 4
 
 
 def test_many_small_pure_releases_are_accepted_like_gaussian_releases():
-    """Many releases of small epsilon without a spend fit the Gaussian corner."""
+    """Many releases with a small epsilon and without a spend fit within the Gaussian corner."""
     accepted = run_equal(Guarantee(0.01, 0.0), 1000)
     assert len(accepted) > 2 * BUDGET.epsilon / 0.01
     assert composed_delta(BUDGET.epsilon, accepted) <= BUDGET.delta
@@ -268,7 +271,7 @@ def test_the_order_of_releases_has_no_effect(requests, random):
 def test_equal_parts_of_a_budget_fit_exactly(budget, each, number):
     """Equal decimal parts of a budget fit exactly.
 
-    The sum of their doubles can exceed the budget by a factor of at most 1 + 2^-52.
+    The sum of the corresponding doubles can exceed the budget by a factor of at most 1 + 2^-52.
     """
     whole, part = vp.Budget(budget, 2 * number * 1e-8), vp.Guarantee(each, 1e-8)
     plain = replace(AccountLimits.of(whole), corners=AccountLimits.of(whole).corners[:1])

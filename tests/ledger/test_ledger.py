@@ -1,4 +1,4 @@
-"""The ledger is charged before a release runs, remains complete, and is shared between processes."""
+"""Tests that the ledger is charged before a release runs, remains complete, and is shared between processes."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def account(path):
 
 @pytest.fixture(scope="module")
 def corpus():
-    """Return a corpus of 500 users and two words. Each word has half of the users."""
+    """Return a corpus of 500 users and two words. Half of the users have each word."""
     return vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
 
 
@@ -94,7 +94,7 @@ def test_requests_beyond_the_budget_are_rejected_in_advance(account):
 
 @pytest.mark.parametrize(("error", "state"), [(KeyError, "failed"), (KeyboardInterrupt, "charged")])
 def test_a_failed_release_remains_charged(account, error, state):
-    """A failed release remains charged, because its output may have been seen.
+    """A failed release remains charged, because its output could have been seen.
 
     Only an error of the release itself can depend on its noise. Therefore only such an error sets the state "failed".
     """
@@ -157,7 +157,7 @@ vp.Ledger(sys.argv[1]).account("posts").charge(vp.Guarantee(1, 1e-8), "killed")
     ],
 )
 def test_a_kill_during_writing_leaves_the_old_or_the_new_ledger(account, path, statement, when, charged):
-    """After a kill at any step of a transaction, the old or the new ledger exists, and no other files remain."""
+    """After a kill at any step of a transaction, either the old or the new ledger exists, and no other files remain."""
     account.charge(ONCE, "first")
     assert python(KILLED_WRITING, path, statement, when).returncode == -signal.SIGKILL
     assert len(account.entries) == charged
@@ -196,7 +196,7 @@ def test_processes_never_spend_the_same_budget(path, processes):
 
 
 def test_reading_before_the_transaction_loses_a_charge(path, monkeypatch):
-    """If the file is read before the transaction begins, another charge is lost (deliberately broken variant)."""
+    """In a deliberately broken variant, the file is read before the transaction begins, so another charge is lost."""
     from contextlib import contextmanager
 
     from voxpop.ledger import ledger as ledger_module
@@ -284,7 +284,7 @@ def test_a_file_that_is_not_a_ledger_is_detected(account, path, content, message
 
 
 def test_a_truncated_ledger_is_detected(account, path):
-    """A ledger that lost its end raises an error and is not charged."""
+    """A ledger whose end is missing raises an error and is not charged."""
     account.charge(ONCE, "x")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     for call in (lambda: account.charge(ONCE, "y"), lambda: account.entries):
@@ -304,7 +304,7 @@ def test_a_shared_ledger_keeps_its_mode(account, path):
 
 
 def test_a_hard_link_is_rejected(account, path):
-    """A second name of the file is rejected, because an interrupted change could be undone under only one name."""
+    """A second name for the file is rejected, because an interrupted change could be undone under only one name."""
     os.link(path, path.with_name("other.ledger"))
     for call in (lambda: account.charge(ONCE, "x"), lambda: account.entries):
         with pytest.raises(LedgerError, match=r"hard link.*Remove the other name"):
@@ -324,7 +324,7 @@ def test_a_ledger_is_readable_by_other_programs(account, path):
 
 
 def test_a_lost_file_is_not_created_again(account, path):
-    """A deleted ledger is not created again with a full budget, whether a call charges, opens or creates."""
+    """A deleted ledger is not created again with a full budget, whether a call charges, opens or creates an account."""
     account.charge(ONCE, "all of it")
     path.unlink()
     ledger = vp.Ledger(path)
@@ -345,7 +345,7 @@ def test_a_lost_file_is_not_created_again(account, path):
 
 @pytest.mark.parametrize("left", ["team.ledger-journal", ".team.ledger.exists"])
 def test_a_marker_or_a_journal_is_enough_to_detect_a_lost_file(account, path, left):
-    """The marker or an unfinished transaction is enough to detect the lost file."""
+    """Either the marker or an unfinished transaction is enough to detect the lost file."""
     path.with_name("team.ledger-journal").touch()
     path.unlink()
     for each in path.parent.iterdir():
@@ -367,7 +367,7 @@ def test_a_missing_marker_is_written_at_the_next_charge(account, path):
 
 
 def test_a_relative_path_in_another_folder_creates_no_ledger(account, path, tmp_path, monkeypatch):
-    """In another working directory, a relative path names another file, which must be created explicitly."""
+    """In another working directory, a relative path denotes another file, which must be created explicitly."""
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     for call in (vp.Ledger("team.ledger").open, lambda name, _: vp.Ledger("team.ledger").account(name)):
@@ -378,7 +378,10 @@ def test_a_relative_path_in_another_folder_creates_no_ledger(account, path, tmp_
 
 
 def test_an_account_that_is_opened_again_has_the_same_budget(account, path):
-    """Opening with the same budget works. Another budget, an unknown data set and a second creation raise errors."""
+    """An account can be opened with the same budget.
+
+    Another budget, an unknown data set and a second creation raise errors.
+    """
     account.charge(ONCE, "x")
     ledger = vp.Ledger(path)
     assert len(ledger.open("posts", BUDGET).entries) == 1
@@ -416,7 +419,7 @@ def test_similar_names_denote_one_account(path, name, other):
 
 
 def test_similar_names_are_distinguished_exactly(account, path):
-    """If two accounts have similar names, an exact name is found, and a name that matches both raises an error."""
+    """If two accounts have similar names, an exact name is found, but a name that resembles both raises an error."""
     with storage.changing(path) as datasets:
         datasets["posts "] = datasets["posts"]
     ledger = vp.Ledger(path)
@@ -487,7 +490,7 @@ def test_the_file_contains_nothing_private(account, corpus, path):
 
 
 def test_an_entry_of_another_account_does_not_finish_a_run(account, path):
-    """The entry is rejected, because it would replace the charge of the other account and free its budget."""
+    """The entry is rejected, because it would replace the charge of the other account and release its budget."""
     other = vp.Ledger(path).open("tags", BUDGET, create=True)
     small = [account.charge(vp.Guarantee(0.01, 0.0), "sums") for _ in range(2)]
     other.charge(vp.Guarantee(2, 1e-8), "sums")
@@ -513,7 +516,7 @@ WEIGHTED = vp.papers.SetUnion(10, "weighted", accounting="joint")
     [(0.29, vp.Items(max_items_per_user=10)), *((each, WEIGHTED) for each in (0.57, 1.15, 4.35, 0.295))],
 )
 def test_the_largest_epsilon_is_the_whole_budget_at_first(path, epsilon, mechanism):
-    """The largest epsilon is the whole budget, even if the quotient of doubles is below the whole number of steps."""
+    """The largest epsilon is the whole budget, even if a quotient of doubles is just below a whole number of steps."""
     whole = vp.Ledger(path).open("posts", vp.Budget(epsilon, 1e-6), create=True)
     assert whole.largest_epsilon(mechanism, 1e-8) == round(epsilon * 1000) // 10 / 100
 

@@ -1,4 +1,4 @@
-"""The examples of scheduled releases are charged once, although cron, Airflow and Dagster kill and restart them."""
+"""Tests that the examples of scheduled releases are charged once, although cron, Airflow and Dagster restart them."""
 
 import datetime as dt
 import os
@@ -13,7 +13,7 @@ import pytest
 
 import voxpop as vp
 
-pytestmark = [pytest.mark.jit, pytest.mark.slow]  # These tests start other processes.
+pytestmark = [pytest.mark.jit, pytest.mark.slow]  # These tests are slow, because they start other processes.
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "nightly"
 DAY = "2026-11-24"
 KILLED = """
@@ -62,7 +62,7 @@ def python(nightly, code, interpreter=sys.executable, **more):
 
 
 def interpreter_with(library):
-    """Return a Python that has a library, which is the current one or one that VOXPOP_ORCHESTRATORS lists."""
+    """Return a Python interpreter that has a library, either the current one or one that VOXPOP_ORCHESTRATORS lists."""
     for each in (sys.executable, *os.environ.get("VOXPOP_ORCHESTRATORS", "").split(os.pathsep)):
         found = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({library!r}) is None)"
         if each and subprocess.run([each, "-c", found], check=False).returncode == 0:
@@ -78,7 +78,7 @@ def assert_charged_once(nightly, attempts):
 
 
 def test_a_killed_job_can_be_repeated(nightly):
-    """The job is killed in the middle, started again, and started once more."""
+    """The job is killed in the middle and then started twice."""
     call = f"import job; print(job.release_words('{DAY}'))"
     assert python(nightly, KILLED + call).returncode < 0
     assert vp.Ledger(nightly / "team.ledger").account("posts").entries[0].state == "charged"
@@ -126,7 +126,7 @@ def test_the_cron_script_uses_the_previous_day(tmp_path):
 
 @pytest.mark.slow
 def test_a_repeated_airflow_task_is_charged_once(nightly):
-    """The Airflow task succeeds after a killed attempt, and again when it is repeated."""
+    """The Airflow task succeeds after a killed attempt, and succeeds again when it is repeated."""
     airflow = interpreter_with("airflow")
     more = {
         "AIRFLOW_HOME": str(nightly / "airflow"),
@@ -150,7 +150,7 @@ def test_a_repeated_airflow_task_is_charged_once(nightly):
 
 @pytest.mark.slow
 def test_a_repeated_dagster_asset_is_charged_once(nightly):
-    """The Dagster asset is materialized after a killed attempt, and again when it is repeated."""
+    """The Dagster asset is materialized after a killed attempt, and materialized again when it is repeated."""
     dagster = interpreter_with("dagster")
     (nightly / "dagster").mkdir()
     assert python(nightly, f"{KILLED}import job; job.release_words('{DAY}')").returncode < 0

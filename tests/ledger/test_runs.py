@@ -1,4 +1,4 @@
-"""Runs are charged and published once for any number of attempts, and saved on a disk with free space."""
+"""Tests that runs are charged and published once for any number of attempts, and that a full disk loses no result."""
 
 import json
 import os
@@ -27,13 +27,13 @@ def account(tmp_path):
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch):
-    """Return a home folder, which stores results if their target has no space."""
+    """Return a home folder, which stores results if there is no space at their target."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     return tmp_path / "home"
 
 
 def interrupt(_):
-    """Raise KeyboardInterrupt, like a signal that ends a release."""
+    """Raise KeyboardInterrupt, as a signal that ends a release does."""
     raise KeyboardInterrupt
 
 
@@ -84,7 +84,10 @@ def test_broken_orders_are_detected(tmp_path):
 
 
 def test_an_interrupted_run_is_charged_once(account, tmp_path):
-    """An interrupted run is charged once. It can use other data, because no result was seen. Attempts are recorded."""
+    """An interrupted run is charged once.
+
+    The repeated run can use other data, because no result was seen. Attempts are recorded.
+    """
     for number in range(3):
         interrupted(account.run("monday", save_to=tmp_path / "words"))
         (entry,) = account.entries
@@ -116,7 +119,7 @@ def test_a_finished_run_never_runs_again(account):
 def test_an_error_of_the_release_ends_its_run(account, tmp_path):
     """A run that fails with an error cannot be repeated.
 
-    The reason can depend on the noise, so repetition until there is no error would be a selection among releases.
+    The error can depend on the noise, so repeating a run until no error occurs would be a selection among releases.
     """
 
     def fail(_):
@@ -171,7 +174,7 @@ def test_the_first_of_two_attempts_cannot_finish(account):
 
 
 def test_two_simultaneous_runs_without_the_check_publish_two_results(account, monkeypatch):
-    """Without the check, an attempt finishes although another attempt was started (deliberately broken variant)."""
+    """In a deliberately broken variant without the check, an attempt finishes although another attempt was started."""
 
     def end(self, entry, **ended):
         with storage.changing(self.path) as datasets:
@@ -200,7 +203,7 @@ def test_labels_must_be_one_nonempty_line(account):
 
 
 def test_counts_are_saved_with_their_release(account, tmp_path):
-    """The kept copy contains the counts and their release. A ranking that was saved in the meantime remains."""
+    """The kept copy contains the counts and their release. A ranking that was saved in the meantime is kept."""
     import polars as pl
 
     corpus = vp.read(pl.DataFrame({"who": range(500), "what": ["tea", "milk"] * 250}), user="who", items="what")
@@ -216,7 +219,7 @@ def test_counts_are_saved_with_their_release(account, tmp_path):
 
 
 def test_several_data_sets_are_not_saved_to_one_folder(account, tmp_path):
-    """A run of several data sets with `save_to` is rejected, and may be repeated without the folder."""
+    """A run of several data sets with `save_to` is rejected, and can be repeated without the folder."""
     plan = planned(ONCE, lambda _: {"a": stopping.release(), "b": stopping.release()})
     with pytest.raises(InputError, match="Remove `save_to`"):
         plan.release(None, ledger=account.run("monday", save_to=tmp_path / "words"))
@@ -256,7 +259,7 @@ def test_space_is_checked_before_the_charge(account, disk):
 
 
 def test_a_full_disk_loses_no_result(account, disk, home, capsys):
-    """If the disk fills up, the result is kept in a folder that only its owner can read, and can be saved later."""
+    """If the disk fills up, the result is kept in a folder that only the owner can read, and can be saved later."""
     from voxpop.cli import main
 
     def release(_):
@@ -310,7 +313,7 @@ def test_a_result_is_lost_if_no_disk_can_store_it(account, tmp_path, monkeypatch
 
 
 def test_an_output_that_appears_during_the_run_is_kept(account, tmp_path):
-    """An output that appears in the meantime is not replaced, and the new result is kept.
+    """An output that appears in the meantime is not replaced, and the new result is kept elsewhere.
 
     `voxpop resume` removes only kept results.
     """
@@ -339,7 +342,7 @@ def test_an_unwritable_folder_is_rejected_before_the_run(account):
 
 @pytest.mark.slow
 def test_the_largest_epsilon_fits_and_a_larger_epsilon_does_not(account):
-    """For every mechanism, `largest_epsilon` fits and a larger epsilon does not, before and after charges."""
+    """Before and after charges, `largest_epsilon` returns an epsilon that fits, and a larger epsilon does not fit."""
     for mechanism in (vp.Items(), vp.NGrams(), vp.HeavyHitters(max_length=2), vp.Sequences(alphabet=["a"])):
         delta = 0.0 if isinstance(mechanism, vp.Sequences) else 1e-8
         most = account.largest_epsilon(mechanism, delta)
@@ -363,7 +366,7 @@ def test_a_reserve_of_too_many_releases_is_detected(account):
 
 @pytest.mark.parametrize("mechanism", [5, None, b"sums", "a\ud800"])
 def test_a_mechanism_that_is_not_a_string_is_rejected(account, mechanism):
-    """SQLite stores a number in a column of text as text, so the checksum would always differ."""
+    """SQLite converts a number in a text column to text, so the checksum would always differ."""
     with pytest.raises(InputError, match="must be a string"):
         account.charge(ONCE, mechanism)
     assert account.entries == []
@@ -382,7 +385,7 @@ def test_a_path_that_cannot_be_used_is_rejected(tmp_path, name):
 
 
 def test_a_charge_after_the_whole_budget_is_rejected(account):
-    """The message explains that the first charge leaves no room, and contains no requested amount of 0."""
+    """The message explains that the first charge used the whole budget, and does not report a requested amount of 0."""
     account.charge(vp.Guarantee(account.budget.epsilon, account.budget.delta), "all of it")
     with pytest.raises(BudgetError, match=r"first charge .* leaves no room") as refused:
         account.charge(vp.Guarantee(0.001, 0), "x")
@@ -395,7 +398,7 @@ def test_only_reserves_pay_for_later_releases(account):
 
 
 def test_a_folder_without_a_name_in_utf_8_is_rejected_before_the_charge(account, tmp_path):
-    """A folder without a name in UTF-8 is rejected, because the ledger records where a result was kept."""
+    """Such a folder is rejected, because the ledger records the name of the folder in which a result was kept."""
     run = account.run("odd", save_to=tmp_path / os.fsdecode(b"w\xff"))
     with pytest.raises(vp.errors.ReleaseError, match="UTF-8"):
         planned(ONCE, stopping.release).release(None, ledger=run)

@@ -1,4 +1,4 @@
-"""The total of a charged result is the budget of its ledger, with the same numbers in every output."""
+"""Tests that the total of a charged result is the budget of its ledger, with the same numbers in every output."""
 
 import json
 from dataclasses import replace
@@ -67,7 +67,7 @@ def test_every_output_of_a_release_has_the_same_total(account, corpus, tmp_path,
 
 
 def test_a_release_and_its_counts_are_saved_in_one_folder(account, corpus, tmp_path, capsys):
-    """A release and its counts are in the budget of the ledger, which counts once.
+    """A release and its counts are covered by the budget of the ledger, which is included once in the total.
 
     Counts that were not charged are added to this budget.
     """
@@ -108,7 +108,7 @@ def test_a_moved_ledger_keeps_one_budget(account, corpus, tmp_path):
 
 
 def test_the_sums_of_a_server_remain_in_the_total(account):
-    """The total keeps the view of the server, because signed documents contain it."""
+    """The total includes the view of the server, because signed documents contain this view."""
     seen = vp.Guarantee(1, 1e-8, server_view="the server saw sums")
     assert total_of([(seen, None), (vp.Guarantee(1, 0.0), None)]).adaptive.server_view == seen.server_view
     assert total_of([(seen, None), (seen, None)]).fixed.server_view == seen.server_view
@@ -122,7 +122,7 @@ def test_a_federated_result_is_signed_as_federated(corpus, tmp_path):
 
 
 def test_a_budget_below_its_results_is_not_a_total(account, corpus, tmp_path):
-    """If the budget is smaller than the results, for example after an edit, the result counts as uncharged."""
+    """If the results cost more than the budget, for example after an edit, the result counts as uncharged."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     small = replace(words.metadata.ledger, budget=vp.Budget(0.1, 1e-9))
     forged = words.with_ledger_entry(small)
@@ -142,7 +142,7 @@ def test_the_command_prints_the_total(account, table, tmp_path, capsys):
 
 
 def test_a_full_reserve_is_within_the_budget(account):
-    """At the sum of the deltas, the composition exceeds epsilon, so the total uses the delta of the budget."""
+    """At the sum of the deltas, the composition exceeds the budget's epsilon, so the total uses the budget's delta."""
     plan = vp.Items().plan(vp.Budget(0.5, 1e-8))
     most = _full_reserve(account, plan)
     assert most > 40
@@ -205,7 +205,7 @@ def test_commands_print_totals_as_json(account, table, tmp_path, capsys):
 
 
 def test_a_series_cannot_have_a_reserve(account):
-    """The ledger charges a series once for all its nights, under another name, so a reserve cannot cover the charge."""
+    """A series is charged once for all nights under another mechanism name, so a reserve cannot cover the charge."""
     plan = vp.Items(max_items_per_user=1).plan_series(vp.Budget(1, 1e-8), 7)
     with pytest.raises(vp.errors.InputError, match="once for all its nights"):
         account.reserve(plan, 5)
@@ -213,7 +213,7 @@ def test_a_series_cannot_have_a_reserve(account):
 
 
 def test_the_smaller_second_total_is_explained_only_if_it_occurs(account, corpus):
-    """The explanation is empty for a single result, and mentions squares for two results."""
+    """The explanation is empty for a single result, and mentions sums of squares for two results."""
     words = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(1, 1e-8), ledger=account)
     assert words.total.reason == ""
     assert "squares" in words.count(corpus, vp.Budget(0.5, 1e-8), ledger=account).total.reason
