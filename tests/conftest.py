@@ -75,7 +75,7 @@ MODULE = [""]
 
 
 def numbered_secret(cls: type[Secret]) -> Secret:
-    """Return a secret that depends only on the file of the test and the number of secrets that the test drew before."""
+    """Return a secret that depends only on the file of the test and the number of secrets that the test has drawn."""
     return cls(hashlib.sha256(f"{MODULE[0]} {next(NUMBERS)}".encode()).digest(), private=True)
 
 
@@ -136,7 +136,7 @@ By default, queries draw a million sessions for the intervals that tests/sequenc
 
 
 def draw_few_sessions(patch: pytest.MonkeyPatch) -> None:
-    """Reduce the numbers of sessions until the patch ends."""
+    """Reduce the numbers of sessions for the duration of the patch."""
     for name, number in FEW_SESSIONS.items():
         patch.setattr(f"voxpop.mechanisms.sequences.{name}", number)
 

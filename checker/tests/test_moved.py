@@ -260,7 +260,7 @@ def test_a_changed_number_is_not_proved_if_the_exact_delta_exceeds_the_claim():
                 allowed = False
             assert allowed or said != PROVED, (path, factor)
             proved, unproved = proved + (said == PROVED), unproved + (said != PROVED)
-    # Most numbers are unsafe in only one direction.
+    # Most numbers are unsafe only if they change in one direction.
     assert unproved >= 35, unproved
     assert proved >= 10, proved
 
@@ -453,7 +453,7 @@ def test_a_usual_length_out_of_range_or_without_its_rule_is_rejected(value):
     certificate, passes = saved("decided")
     certificate[NUMBERS]["usual"] = value
     if value is None:
-        # Without this number, all symbols would count, and the noise would have to cover more steps.
+        # Without this number, all symbols would be counted, and the noise would have to cover more steps.
         del certificate[NUMBERS]["usual"]
         with pytest.raises(CertificateError):
             check(certificate, passes)

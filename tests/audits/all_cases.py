@@ -1,4 +1,4 @@
-"""All audit cases of the mechanisms of Voxpop, by mechanism."""
+"""All audit cases of Voxpop, grouped by mechanism."""
 
 from collections.abc import Callable, Iterator
 

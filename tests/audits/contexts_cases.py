@@ -9,17 +9,18 @@ event uses none of these. All other users have one symbol, so two steps are coun
 *Decided length*: the same case, but released lengths also determine the length of sequences.
 
 *Two levels*: each symbol is again a copy. The root spends a twentieth of the epsilon that remains after both user
-statistics. The symbols after a symbol and the symbols at the beginning spend the rest. The canary moves one count in
-each of these three contexts, and the event requires all three counts to be high. Every context is counted separately
-unless the noise at the root reaches 20 times its scale. The probability that this happens in any trial is below 1e-4.
+statistics. The counts of symbols after a symbol and of symbols at the beginning spend the rest. The canary moves one
+count in each of these three contexts, and the event requires all three counts to be high. Every context is counted
+separately unless the noise at the root reaches 20 times its scale. The probability that this happens in any trial is
+below 1e-4.
 
 *No end*: one symbol of each sequence is counted, so the whole sequence has one step. The event also requires a high
 count of end marks. The canary does not move this count, but it would have twice the effect on a release that also
 counted the end mark. One release is one trial.
 
 *Profile*: the sequence of the canary repeats the only symbol as many times as symbols are counted. All other users do
-the same, so that all steps are counted. The event requires high numbers of sequences, of distinct symbols, of repeated
-symbols and of the symbol. This event shows the whole epsilon. One release is one trial.
+the same, so that all steps are counted. The event requires high noisy numbers of sequences, of distinct symbols, of
+repeated symbols and of the symbol. This event shows the whole epsilon. One release is one trial.
 """
 
 from collections.abc import Iterator
@@ -100,7 +101,7 @@ def no_end(budget: Budget) -> Case:
 
 
 def profile(budget: Budget, users: int = LIKE_THE_CANARY) -> Case:
-    """Return the case of a user who moves all released counts, as all other users do."""
+    """Return the case of a canary who moves all released counts, as all other users do."""
     least = 1, 1, FIRST_SYMBOLS - 1, FIRST_SYMBOLS
     exact = [profile_chance(budget, each, FIRST_SYMBOLS, users) for each in ((0, 0, 0, 0), least)]
     others = [[0] * FIRST_SYMBOLS] * users

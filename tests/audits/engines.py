@@ -21,7 +21,7 @@ PLACES: Final = 2
 
 
 class Session(Protocol):
-    """A Spark session, with the only method that an audit needs."""
+    """The interface of a Spark session, with only the method that an audit needs."""
 
     def createDataFrame(self, data: pa.Table) -> Any:  # noqa: N802
         """Return a table as a DataFrame."""

@@ -48,7 +48,9 @@ def near(plan: HittersPlan) -> Case:
 
 
 def crowd(plan: HittersPlan, holders: int, copies: int) -> LocalCorpus:
-    """Return copies of users. All users of a copy have the same word, which has the largest possible length.
+    """Return a corpus with copies of users.
+
+    All users of a copy have the same word, which has the largest possible length.
 
     Args:
         plan: The plan, which determines the length of the word.
@@ -70,7 +72,7 @@ def _all_near(plan: HittersPlan) -> Iterator[tuple[float, tuple[float, float], i
 
 
 def run(plan: HittersPlan, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
-    """Run one release, and return the number of words found and a digest of their names."""
+    """Run one release, and return the number of copies whose word was found and a digest of these copies."""
     length = plan.rules.longest
     found = np.zeros(copies, np.bool_)
     found[released_numbers(plan.release(corpus), length)[:, 0] // length] = True

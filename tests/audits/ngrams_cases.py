@@ -57,7 +57,7 @@ class Crowd:
 
     @property
     def copies(self) -> int:
-        """The number of pairs."""
+        """The number of pairs of common words."""
         return self.common**2
 
     def corpus(self, others: int) -> LocalCorpus:

@@ -44,7 +44,7 @@ def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 
 
 def one_level(budget: Budget) -> Case:
-    """Return the case of single symbols.
+    """Return the case in which only single symbols are counted.
 
     The event is that a noisy count reaches the true count with the canary.
     """
@@ -97,6 +97,6 @@ def _all_high(plan: GramPlan, corpus: LocalCorpus, least: Any) -> tuple[int, Any
 
 
 def _pairs(canary: bool) -> LocalCorpus:
-    """Return users with the sequence "00", and the canary, which has one more symbol."""
+    """Return users with the sequence "00" and, if requested, the canary, which has one more symbol."""
     documents = [[0, 0]] * BACKGROUND + [[0] * LENGTH] * canary
     return copied_documents(documents, np.zeros((1, 1), np.int64), 1, "sequence")

@@ -1,10 +1,10 @@
 """The worst cases of rankings. In each case, the canary has some grams of a short public list.
 
-A copy is such a list. All grams of all copies are ranked together, with the noise for releasing the first k grams of
-one copy. The noise of each gram is a separate draw, so the order within a copy depends only on that copy. Its first k
-grams are the grams that a ranking of only this copy would release. The event is that at least a given number of these
-grams belongs to the canary. No other user has any grams, because one more user has the largest effect if all counts are
-equal.
+Each copy is one such list. All grams of all copies are ranked together, with the noise for releasing the first k grams
+of one copy. The noise of each gram is a separate draw, so the order within a copy depends only on that copy. The first
+k grams of a copy are those that a ranking of only this copy would release. The event is that at least a given number of
+these grams belongs to the canary. No other user has any grams, because one more user has the largest effect if all
+counts are equal.
 
 - *near*: the canary has its grams once.
 - *over*: the canary has each of its grams eight times.
@@ -52,7 +52,7 @@ def top_cases(places: tuple[int, ...] = PLACES, budget: Budget = BUDGET) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Short lists of grams, each with a separate canary.
+    """Short lists of grams, each of which has its own canary.
 
     Attributes:
         k: The number of grams in the ranking of one list.

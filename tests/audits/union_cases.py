@@ -3,7 +3,7 @@
 - *near*: an item has the number of users at which one more user has the largest effect. Each user, including the
   canary, has weight one.
 - *alone*: the canary has `limit` items that no other user has. The event is that at least one of them is released.
-- *over*: the same, but the canary has eight times as many items as its contribution bound.
+- *over*: the same case, but the canary has eight times as many items as its contribution bound.
 
 Copies are independent, because the share that a user gives an item depends on the weights of the user's items, and
 these items all belong to one copy.
@@ -66,10 +66,10 @@ def union_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 
 
 def classic_of(plan: UnionPlan) -> UnionPlan:
-    """Return a plan of one round.
+    """Return a plan, and check that it has a single round.
 
     Raises:
-        InternalError: If the plan is of another kind.
+        InternalError: If the plan does not have a single round.
     """
     if not isinstance(plan.last, RoundPlan):
         raise InternalError("the plan of this set union has no single round")

@@ -74,7 +74,7 @@ class Pairs:
     """The copies, which are all pairs of the words in a range of numbers.
 
     Attributes:
-        first: The first of these words.
+        first: The number of the first of these words.
         words: The number of words.
         others: The number of users per pair, without the canary.
         looked_at: The passes that the case reads.
@@ -212,7 +212,7 @@ class Shown:
 
 
 def graded(one: Pass, weights: Int64s, ids: Int64s, around: float) -> Floats:
-    """Return noisy weights, each as the middle of two neighbouring cutpoints."""
+    """Return noisy weights, each rounded to the midpoint of two neighbouring cutpoints."""
     cutpoints = around + EDGES * one.charge.sigma
     rule = one.levels.rules[0]
     rules = tuple(replace(rule, threshold_units=round(each * one.unit)) for each in cutpoints)

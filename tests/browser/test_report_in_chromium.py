@@ -416,7 +416,7 @@ def test_a_page_of_charts_contains_nothing_else(opened, reports, tmp_path):
 
 @pytest.mark.parametrize("name", ["items", "empty", "phrases", "sequences"])
 def test_charts_fill_their_frame_in_a_notebook(chromium, reports, tmp_path, name):
-    """The charts fill at least nine tenths of the frame. If the result has no charts, a table does."""
+    """The charts fill at least nine tenths of the frame. If the result has no charts, a table fills the frame."""
     charts = vp.load(reports[name].parent).charts()
     charts.save(tmp_path / "charts.html")
     page = chromium.new_page(viewport={"width": 900, "height": 100})

@@ -71,7 +71,7 @@ def test_search_finds_the_guide_first(chromium, site, asked, first):
     context.close()
 
 
-def test_the_reference_links_the_proofs(site):
+def test_the_reference_links_to_the_proofs(site):
     """The reference page of the mechanisms links to the proof of each mechanism."""
     text = (site / "reference" / "README.html").read_text(encoding="utf-8")
     for proof in ("adaptive", "set-union", "ngrams", "heavy-hitters", "sequences"):

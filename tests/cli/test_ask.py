@@ -32,7 +32,7 @@ def model(saved, tmp_path):
 
 
 @pytest.mark.parametrize("question", get_args(Question))
-def test_every_query_has_the_answer_of_the_model(voxpop, model, question):
+def test_every_query_returns_the_answer_of_the_model(voxpop, model, question):
     """The JSON output contains the rows of the method with the same name, and the confidence level."""
     symbols, within = ["a", "c"], 2
     options = {
@@ -79,7 +79,7 @@ def test_shares_are_printed_with_interval_and_subject(voxpop, model):
         (["model", "weather"], "weather"),
     ],
 )
-def test_errors_of_wrong_queries_have_one_line(voxpop, model, arguments, words):
+def test_wrong_queries_cause_one_line_errors(voxpop, model, arguments, words):
     """The cases are misplaced or unknown symbols, missing steps, a wrong level, a missing model or an unknown query."""
     assert words in voxpop("ask", *arguments).complaint
 

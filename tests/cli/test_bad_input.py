@@ -153,7 +153,7 @@ def test_an_alphabet_that_is_not_a_file_is_reported(voxpop, posts):
     ],
 )
 def test_ctrl_c_ends_the_run_without_files(voxpop, posts, name, monkeypatch):
-    """An interrupt while reading, releasing or saving gives one line, code 130 and no partial output.
+    """An interrupt while reading, releasing or saving causes one line of output, exit code 130 and no partial files.
 
     See also `test_a_real_ctrl_c_ends_the_command`.
     """

@@ -81,7 +81,7 @@ def test_a_fault_of_voxpop_shows_a_traceback(voxpop, monkeypatch, error):
     code, out, err = voxpop("show", "words")
     assert (code, out) == (1, "")
     assert err.startswith("Traceback")
-    assert ("broken" in err) == isinstance(error, InternalError)  # Messages of libraries may quote values.
+    assert ("broken" in err) == isinstance(error, InternalError)  # Messages of libraries can quote values.
     assert "This is a fault in voxpop" in err
 
 

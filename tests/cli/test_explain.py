@@ -50,7 +50,7 @@ def test_explanations_of_keys_are_printed(voxpop, folder):
 
 
 def test_explanations_with_private_data_are_marked(voxpop, folder):
-    """With the data, the output also contains a marked and rounded number of users."""
+    """If the data is given, the output also contains a rounded number of users, which is marked as private."""
     table = ["--data", folder / "posts.parquet", "--user", "who", "--text", "what"]
     out = voxpop("explain", folder / "words", "apt", *table).out
     assert "PRIVATE" in out

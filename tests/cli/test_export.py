@@ -75,7 +75,7 @@ def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
     ],
 )
 def test_wrong_calls_give_advice(voxpop, phrases, tmp_path, arguments, words):
-    """The error is one line with code 2, and nothing is written."""
+    """The command prints a one-line error, exits with code 2 and writes nothing."""
     phrases.save(tmp_path / "words")
     if "tokenizer" in arguments:
         pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")

@@ -44,7 +44,7 @@ def test_quotes_that_are_not_closed_are_rejected(text):
         listed(text, "--alphabet")
 
 
-def test_a_file_has_one_entry_in_each_line(tmp_path):
+def test_a_file_has_one_entry_on_each_line(tmp_path):
     """Byte order marks, blank lines, carriage returns and outer spaces are ignored, and a comma is part of an entry."""
     (tmp_path / "a.txt").write_bytes('\ufeffpay\r\n\r\n ship \nCreate, invoice\n"say ""hi"" "\n'.encode())
     assert listed_file(tmp_path / "a.txt", "--alphabet") == ["pay", "ship", "Create, invoice", 'say "hi" ']

@@ -60,7 +60,7 @@ def test_a_series_with_a_seed_is_marked_from_the_start(voxpop):
     assert "NOT PRIVATE" not in voxpop("series", "init", "private", "--nights", 2, *budget).out
 
 
-def test_the_order_of_the_columns_of_users_is_the_same_every_night(voxpop, tmp_path):
+def test_the_order_of_user_columns_is_the_same_every_night(voxpop, tmp_path):
     """If the order could change, each user would have two budgets."""
     ids = [str(number) for number in range(3000)]
     pl.DataFrame({"tenant": ids, "id": ids, "what": ["tea"] * 3000}).write_parquet(tmp_path / "1.parquet")
@@ -106,7 +106,7 @@ def test_a_series_accepts_a_public_list(voxpop, tmp_path):
 
 
 def test_a_public_list_of_composite_keys_is_read_from_a_file(voxpop, tmp_path):
-    """The columns of the file are found by their names, and its strings get the types of the data."""
+    """The columns of the file are found by their names, and its strings are converted to the types of the data."""
     users = range(3000)
     rows = pl.DataFrame({"who": users, "country": ["NL"] * 3000, "product": [user % 4 for user in users]})
     rows.write_parquet(tmp_path / "rows.parquet")

@@ -100,7 +100,7 @@ def test_forged_folders_print_no_control_characters(voxpop, folder, place):
 
 
 @pytest.mark.parametrize("name", ["a\x1b[2Jb", "a\nb", "\u202ea"])
-def test_names_of_files_print_no_control_characters(voxpop, folder, name):
+def test_file_names_print_no_control_characters(voxpop, folder, name):
     """Escapes replace control characters in the names of a folder and its files."""
     (folder / name).write_text("x")
     ran = voxpop("verify", "words")
@@ -151,7 +151,7 @@ def test_forged_records_cannot_add_lines_to_plans():
             assert is_safe(str(StoredPlan({"mechanism": mechanism, **numbers})))
 
 
-def test_names_of_columns_in_a_profile_print_no_control_characters(voxpop, tmp_path):
+def test_column_names_in_a_profile_print_no_control_characters(voxpop, tmp_path):
     """Column names are public, but they can come from an untrusted file."""
     table = pl.DataFrame({"who": range(3000), EVIL: ["a b", "c"] * 1500, "n": [1, 2] * 1500})
     table.write_parquet(tmp_path / "t.parquet")
@@ -188,7 +188,7 @@ def test_plain_text_is_shown_unchanged_and_controls_are_escaped():
     assert shown("a\tb\u2028\u00ad\ud800") == "a\\tb\\u2028\\xad\\ud800"
 
 
-def test_names_of_columns_are_escaped_in_html():
+def test_column_names_are_escaped_in_html():
     """The summary in a notebook and the report escape column names."""
     keys = Keys((KeyColumn("<b>\x1b[2J", "string"),))
     release = vp.Release.from_items(pa.array(["<i>", EVIL]), StoredPlan({}), vp.Guarantee(4, 1e-7), "items", keys)

@@ -104,7 +104,7 @@ def test_a_ledger_is_charged_once(voxpop, words, tmp_path):
     ],
 )
 def test_wrong_calls_raise_errors(voxpop, words, wrong, said):
-    """The error is one line with the next step."""
+    """The one-line error contains the next step."""
     code, _, err = voxpop("top", words, *READ, *SPEND, *wrong)
     assert code == 2
     assert said in err

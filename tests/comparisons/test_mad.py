@@ -38,7 +38,7 @@ def weigh(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> np
 
 
 def moved(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> float:
-    """Return the l2 change of the weights by the last user."""
+    """Return the l2 distance by which the last user changes the weights."""
     return float(np.linalg.norm(weigh(users, bias, tau, most) - weigh(users[:-1], bias, tau, most)))
 
 
@@ -52,7 +52,7 @@ def test_weights_equal_those_of_plain_loops(users, tau, most):
 
 
 @given(users=bounded_users(), low=st.lists(st.sampled_from([0.5, 0.7, 1.0]), min_size=8, max_size=8))
-def test_biased_shares_are_within_one(users, low):
+def test_biased_shares_have_a_norm_of_at_most_one(users, low):
     """The shares of a user have an l2 norm of at most 1.
 
     No item receives more than b_max times an even share. An item with a bias below 1 receives exactly this factor.

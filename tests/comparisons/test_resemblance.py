@@ -47,7 +47,7 @@ def test_other_transitions_are_reported(real):
     assert found["classifier"] > 0.7
 
 
-def test_equal_collections_have_no_distance(real):
+def test_equal_collections_have_distance_zero(real):
     """All distances are exactly 0, and the accuracy of the classifier is 0.5."""
     found = figures(real, real)
     assert found.pop("classifier") == pytest.approx(0.5)

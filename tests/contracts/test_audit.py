@@ -111,7 +111,7 @@ def look_at(findings, record_property):
     """Compare the values shown with the claim, and the largest values that the cases can show with the table.
 
     The number of trials must be large enough for the expected counts to show a large part of epsilon. The counts of a
-    finding that passed do not deviate from the expected counts, but the epsilon that they show may deviate. For
+    finding that passed do not deviate from the expected counts, but the epsilon that they show can deviate. For
     example, three data sets show 0.31 of their 0.62 with a standard deviation of 0.03.
     """
     shown: dict[str, list[float]] = {}

@@ -15,7 +15,7 @@ TRIALS = 40
 
 
 @given(st.integers(1, 10**6), st.data(), st.sampled_from([0.05, 1e-3, 1e-9]))
-def test_bounds_of_a_probability_are_from_clopper_and_pearson(trials, data, error):
+def test_bounds_of_a_probability_are_clopper_pearson_bounds(trials, data, error):
     """The bounds equal the two-sided interval of scipy for twice the error."""
     hits = data.draw(st.integers(0, trials))
     interval = binomtest(hits, trials).proportion_ci(1 - 2 * error, "exact")
@@ -39,7 +39,7 @@ def test_false_alarms_are_as_rare_as_stated(epsilon, delta, error):
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.01, 3), st.floats(0, 0.3))
-def test_epsilon_and_delta_refute_the_same_counts(joined, without, epsilon, delta):
+def test_epsilon_and_delta_are_refuted_by_the_same_counts(joined, without, epsilon, delta):
     """Counts show more than epsilon at delta if and only if they show more than delta at epsilon."""
     counts = TrialCounts(joined, without, 40)
     by_delta = delta_shown(counts, epsilon, 0.1)

@@ -63,7 +63,7 @@ def some_price(rng, shares):
 
 
 def passes_of(corpus, secret, path, settings):
-    """Walk a corpus along a public path, and yield (charge, weights) of every pass."""
+    """Walk a corpus along a public path, and yield (charge, weights) for every pass."""
     words, lengths = path
     walk, (shares, limit, prices) = corpus.length_walk(), settings
     given, measuring = iter(prices), CalibratedRule(Weighted(), RuleSetting(limit, 2, BITS - 8))

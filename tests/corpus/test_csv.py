@@ -99,7 +99,7 @@ def write(folder, text, name="t.csv"):
 @pytest.mark.parametrize(("place", "words"), [(100, "row 100"), (2999, "row 2,999"), (0, "first row")])
 @pytest.mark.parametrize("again", [False, True])
 def test_an_unclosed_quote_is_an_error(tmp_path, place, words, again):
-    """The error names the row in which the quote is opened. A later quote does not close it."""
+    """The error names the row in which the quote is opened. A later quote does not close this quote."""
     rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(3000)]
     rows[place] = rows[place].replace(",", ',"', 1)
     if again:
@@ -120,7 +120,7 @@ def test_quoted_cells_may_contain_any_character(tmp_path):
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|", ","])
 def test_the_delimiter_is_detected(tmp_path, delimiter):
-    """Semicolons, tabs and bars are detected, as spreadsheets in some locales write them.
+    """Semicolons, tabs and vertical bars are detected, as spreadsheets in some locales write them.
 
     The quoted column name contains another delimiter.
     """

@@ -1,4 +1,4 @@
-"""XES event logs are read as tables of events, and columns are found by their standard names."""
+"""Tests that XES event logs are read as tables of events, and that columns are found by their standard names."""
 
 import gzip
 import random

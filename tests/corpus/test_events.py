@@ -1,4 +1,4 @@
-"""Rows of events are converted to sequences. A reference implementation gives the expected sequences."""
+"""Tests that rows of events are converted to sequences. A reference implementation gives the expected sequences."""
 
 import datetime as dt
 from itertools import pairwise

@@ -148,7 +148,7 @@ def test_errors_of_wrong_columns_list_the_existing_columns(columns, words):
 
 
 def test_floats_are_not_accepted_as_users():
-    """Floats are rejected, because two different floats may be printed as the same text. The message gives advice."""
+    """Floats are rejected, because two different floats can be printed as the same text. The message gives advice."""
     with pytest.raises(ColumnError, match=r"contains double.*Cast them to whole numbers"):
         read_engine(pl.DataFrame({"who": [1.5], "text": ["a"]}), user="who", text="text")
 
@@ -202,7 +202,7 @@ def bad_file(folder: Path, kind: str) -> Path:
     ],
 )
 def test_errors_of_broken_files_name_file_and_reason_and_quote_no_data(tmp_path, kind, words):
-    """The reader's own message, which may quote rows, never appears."""
+    """The reader's own message, which can quote rows, never appears."""
     with pytest.raises(SourceError) as error:
         read_engine(bad_file(tmp_path, kind), user="who", text="text")
     assert kind in str(error.value)
@@ -298,7 +298,7 @@ def test_repr_of_a_corpus_contains_no_data():
 def test_codes_beyond_their_dictionary_are_reported_as_damage():
     """Damaged Parquet files can contain codes beyond the dictionary, and Arrow reads such codes without an error.
 
-    Fuzzing found the case. The reader rejects the column without quoting data.
+    Fuzzing found this case. The reader rejects the column without quoting data.
     """
     codes = pa.array([0, 21, 1], pa.int32())
     damaged = pa.DictionaryArray.from_arrays(codes, pa.array(["tea", "milk"]), safe=False)
@@ -311,7 +311,7 @@ def test_codes_beyond_their_dictionary_are_reported_as_damage():
 def test_a_column_name_that_is_not_utf8_is_reported_as_damage(tmp_path):
     """Arrow reads a schema with such a name, but raises a Python error when the name is used.
 
-    Fuzzing found the case.
+    Fuzzing found this case.
     """
     path = tmp_path / "t.feather"
     feather.write_feather(pa.table({"who": ["ann"], "text": ["tea"]}), path, compression="uncompressed")

@@ -67,7 +67,7 @@ def test_the_message_about_similar_ids_names_the_next_step(suffix, columns, tmp_
     assert vp.load_corpus(tmp_path / "corpus").summary(exact=True).figures[NAME] == "200"
 
 
-def test_clean_ids_have_no_message(capsys):
+def test_clean_ids_cause_no_message(capsys):
     """Integer ids, and ids with only one spelling, cause no message."""
     for who in (range(400), [f"C{number}" for number in range(400)]):
         corpus = vp.read(pl.DataFrame({"who": who, "what": "tea"}), user="who", items="what")

@@ -48,8 +48,7 @@ def test_invalid_tokenizers_are_rejected(tokenizer, words):
 
 
 def test_lack_of_memory_is_not_reported_as_an_error_of_the_tokenizer():
-    """A MemoryError is propagated without its message, because each engine gives its own advice about memory.
-    """
+    """A MemoryError is propagated without its message, because each engine gives its own advice about memory."""
 
     def hungry(texts):
         raise MemoryError(f"too long: {texts}")

@@ -1,4 +1,4 @@
-"""Tests of the order in which users are weighed. On every path, an additional user does not reorder other users."""
+"""Tests of the order in which users are weighed. On no path does an additional user reorder other users."""
 
 import numpy as np
 import pyarrow as pa
@@ -45,7 +45,7 @@ def test_users_are_sorted_by_hash_and_then_by_key(path, hashes, data):
 @given(hashes=HASHES, data=st.data())
 @settings(max_examples=60, deadline=None)
 def test_an_additional_user_does_not_reorder_the_other_users(path, hashes, data):
-    """Any user may be removed, whether or not the number of users crosses a power of two."""
+    """Any user can be removed, whether or not the number of users crosses a power of two."""
     keys = data.draw(st.permutations(range(len(hashes))), label="keys")
     extra = data.draw(st.integers(0, len(keys) - 1), label="extra")
     fewer = [key for place, key in enumerate(keys) if place != extra]

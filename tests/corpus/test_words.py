@@ -103,7 +103,7 @@ def test_any_text_is_split_like_the_reference(texts):
 
 @pytest.mark.parametrize("apostrophe", "\u2019\u2018\u02bc\uff07")
 def test_every_apostrophe_becomes_the_plain_apostrophe(apostrophe):
-    """Phones and keyboards write different apostrophes. The words are the same and contain the plain apostrophe."""
+    """Phones and keyboards insert different apostrophes. The words are the same and contain the plain apostrophe."""
     assert cut([f"I don{apostrophe}t {apostrophe}quote{apostrophe}"]) == [["i", "don't", "quote"]]
 
 

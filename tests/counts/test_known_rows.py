@@ -207,7 +207,7 @@ def test_items_reject_a_list_of_another_type_before_the_charge(tmp_path, known):
 
 
 def test_lists_without_rows_are_rejected(release_of, tmp_path):
-    """If no entry is one token and nothing was released, nothing is charged."""
+    """If no entry consists of one token and nothing was released, the list is rejected and nothing is charged."""
     corpus = vp.read(pl.DataFrame({"who": [1], "what": ["a pot"]}), user="who", text="what")
     empty = vp.Items(max_items_per_user=10).release(corpus, BUDGET)
     account = vp.Ledger(tmp_path / "all.ledger").open("keys", vp.Budget(9, 1e-5), create=True)

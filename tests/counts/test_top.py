@@ -127,7 +127,7 @@ def test_a_ranking_is_written_as_tables():
     assert "with the most users" in ranking._repr_html_()
 
 
-def test_the_top_of_a_count_costs_no_budget(release_of):
+def test_the_largest_counts_cost_no_budget(release_of):
     """The first grams are computed from the released counts, which is post-processing."""
     corpus = corpus_of([[["a", "b"]]] * 3000 + [[["b"]]] * 3000)
     counts = release_of([("a",), ("b",), ("a", "b")]).count(corpus, BUDGET)
@@ -204,7 +204,7 @@ def test_impossible_places_are_rejected(release_of, tmp_path, places):
     release = release_of([("a",), ("b",)])
     release.save(tmp_path / "words")
     ranking = release.top(corpus_of([[["a"]]] * 9), BUDGET, k=2)
-    with pytest.raises(ReleaseError, match="changed"):  # The report includes the ranking, so it is read immediately.
+    with pytest.raises(ReleaseError, match="changed"):  # The report includes the ranking, so `save` reads it.
         replace(ranking, places=np.array(places)).save(tmp_path / "words")
     ranking.save(tmp_path / "words")
     table, record = tmp_path / "words" / "top.parquet", tmp_path / "words" / "top.json"

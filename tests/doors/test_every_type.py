@@ -294,7 +294,7 @@ def some_of(name: str) -> pa.Array:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_is_returned_or_rejected(name):
-    """Each extreme value is returned or rejected, and all values that are returned are also returned together."""
+    """Each extreme value alone is returned or rejected, and all values that are returned are also returned together."""
     array = some_of(name)
     if len(array):
         assert is_read(repeated(array, 2), values_of(array), items="what")

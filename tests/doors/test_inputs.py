@@ -145,7 +145,7 @@ def test_standard_input_is_read(tmp_path):
     assert vp.load(tmp_path / "keys").to_list() == ["tea"]
 
 
-def test_names_of_folders_are_columns(tmp_path):
+def test_folder_names_become_columns(tmp_path):
     """The values are strings that are decoded from the folder names.
 
     A declared type applies to these values, and the value from a folder name replaces a column of the file.

@@ -123,7 +123,7 @@ def test_a_database_that_cannot_be_opened_is_explained(monkeypatch):
     "source", ["postgresql://ann:secret@db/shop", "sqlite:///shop.db", "postgresql+psycopg://db/shop", "duckdb:///a.db"]
 )
 def test_addresses_of_databases_cause_a_hint(source):
-    """The hint for the address of a database does not quote the address, because it may contain a password."""
+    """The hint for the address of a database does not quote the address, because it can contain a password."""
     for given in (source, [source]):
         with pytest.raises(InputError, match=r"vp\.SQL\(query, address\)") as caught:
             vp.read(given, user="who", items="what")

@@ -112,7 +112,7 @@ def crlf(count):
 @example([(0, None, MOMENT)], [(0, 0)], 10**6, "events", 1, 1, False, False)  # only the added user has an event
 @settings(max_examples=FEW, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_row_means_the_same_among_any_other_rows(name, rows, own, who, reading, size, block, at_once, limited):
-    """One user's rows affect no other user, and neither do permutations and subsets of users."""
+    """One user's rows affect no other user, and permutations and subsets of users do not affect the remaining users."""
     form = FORMS[name]
     if reading in LISTS and not form.lists:
         return
@@ -223,5 +223,5 @@ def test_a_separate_table_does_not_change_other_results(source, name, theirs, ow
         plain, stored = ((theirs[0], theirs[1], coded) for coded in (False, True))
         assert seen_by_others(found(stored), set()) == seen_by_others(found(plain), set())
         single = found(*[([row], theirs[1], theirs[2]) for row in theirs[0]])
-        if single is not None:  # the types that pandas infers from single rows may differ
+        if single is not None:  # the types that pandas infers from single rows can differ
             check_same(alone, single, set())

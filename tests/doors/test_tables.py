@@ -163,7 +163,7 @@ def test_single_values_without_an_order_are_rejected_as_a_sequence(table):
 
 
 def test_tokenizers_of_libraries_are_not_printed(table):
-    """The repr of such a tokenizer would print the vocabulary, which may be private."""
+    """The repr of such a tokenizer would print the vocabulary, which can be private."""
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: make exports")
     made = tokenizers.Tokenizer(tokenizers.models.WordLevel({"secret": 0}, unk_token="secret"))
     with pytest.raises(InputError, match=r"got Tokenizer; .*encode_batch") as caught:
@@ -172,7 +172,7 @@ def test_tokenizers_of_libraries_are_not_printed(table):
 
 
 def test_the_message_of_a_failing_reader_is_omitted():
-    """The message is omitted, because it may contain rows."""
+    """The message is omitted, because it can contain rows."""
 
     def batches():
         yield pa.record_batch({"who": [1], "body": ["a"]})
@@ -350,7 +350,7 @@ def test_a_table_without_rows_has_no_users(source):
 )
 @pytest.mark.parametrize("column", ["user", "items"])
 def test_types_of_pandas_without_a_spelling_are_rejected(values, name, column):
-    """The message uses the pandas names of periods and intervals, and contains the conversion."""
+    """The message uses the pandas names of periods and intervals, and shows the required conversion."""
     table = pd.DataFrame({"user": [1, 2], "items": ["a", "b"]})
     table[column] = values(pd)
     with pytest.raises(ColumnError, match=rf'"{column}" contains values of {name}\. Convert it in pandas'):

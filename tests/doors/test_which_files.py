@@ -144,7 +144,7 @@ def test_files_with_other_suffixes_are_read_with_a_given_delimiter(tmp_path, nam
         users_of(tmp_path / "rows.jsonl", csv=vp.CSV(delimiter="\t"))
 
 
-def test_rows_are_named_exactly_only_on_request(tmp_path):
+def test_row_numbers_are_exact_only_on_request(tmp_path):
     """Row numbers are rounded unless exact numbers are requested, because the number of rows above a row is private."""
     rows = [{"who": number, "what": "tea"} for number in range(12_345)] + [{"who": None, "what": "tea"}]
     pl.DataFrame(rows).write_parquet(tmp_path / "t.parquet")
@@ -187,7 +187,10 @@ def test_other_forms_of_json_are_rejected(tmp_path, name, content, words):
 
 
 def test_paths_expanded_by_a_shell_are_read(tmp_path, capsys):
-    """Hidden and temporary files are skipped if there are several paths on the command line. A single path is read."""
+    """Hidden and temporary files are skipped if there are several paths on the command line.
+
+    A single path is read even if its name is hidden or temporary.
+    """
     from voxpop.cli import main
 
     write(tmp_path, ["t.csv"], range(3000))

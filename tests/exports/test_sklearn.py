@@ -182,7 +182,7 @@ def test_a_model_selection_with_one_vocabulary_spends_budget_once(tmp_path, recw
 
 
 def test_seeds_are_accepted_with_min_users():
-    """A seed gives the same vocabulary and no guarantee. `min_users` is only for words."""
+    """A seed gives a repeatable vocabulary without a guarantee. `min_users` applies only to words."""
     first, second = (estimator(seed=1, min_users=50).fit(DOCUMENTS, users=AUTHORS) for _ in range(2))
     assert first.release_ == second.release_
     assert not first.release_.guarantee.private

@@ -52,7 +52,7 @@ def words_of(words):
 @given(words=st.sets(st.sampled_from(NASTY) | st.text("'\\\"`;-\n $%{", max_size=5), max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_duckdb_runs_the_query(words):
-    """A condition keeps exactly the released words, and a query returns them. The words contain any characters."""
+    """A condition keeps exactly the released words, and a query returns them. The words can contain any characters."""
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     table = pa.table({"word": [*NASTY, *words]})
     release, connection = words_of(words), duckdb.connect()

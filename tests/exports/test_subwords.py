@@ -78,7 +78,7 @@ def test_the_training_text_repeats_words_by_their_counts(counts):
 
 @pytest.mark.parametrize("model", SUBWORDS)
 def test_subwords_depend_only_on_the_release(model):
-    """Equal words and counts give equal subwords, although the library may number them differently.
+    """Equal words and counts give equal subwords, although the library can number them differently.
 
     A release without words also gives a tokenizer.
     """

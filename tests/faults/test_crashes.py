@@ -77,7 +77,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     made.close()
 
 
-def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path, record_property):
+def test_a_killed_save_leaves_the_old_or_the_new_release(server, tmp_path, record_property):
     """After kills at random times, the folder contains the old or the new release, and no other files remain.
 
     The process is killed five times, or fifty times with `make faults`.
@@ -93,7 +93,7 @@ def test_a_killed_save_leaves_the_old_release_or_the_new(server, tmp_path, recor
     record_property("figure", f"{KILLS} kills while a release is saved")
 
 
-def test_a_killed_save_leaves_the_old_corpus_or_the_new(server, tmp_path, record_property):
+def test_a_killed_save_leaves_the_old_or_the_new_corpus(server, tmp_path, record_property):
     """If a process is killed while it saves a corpus, the folder contains only the old or only the new corpus."""
     moments, folder = random.Random(9), tmp_path / "out" / "c"
     wanted = {name: crashes.corpus_of(name) for name in crashes.RELEASES}

@@ -141,7 +141,7 @@ def test_a_file_that_changes_during_reading_is_rejected(tmp_path, monkeypatch, e
 
 @pytest.mark.parametrize("message", ["can't start new thread", "Failed to launch worker thread"])
 def test_a_row_that_quotes_a_thread_error_is_not_reported_as_missing_memory(tmp_path, message):
-    """Only the beginning of a reader's message can indicate a thread error, because the rest may quote a row."""
+    """Only the beginning of a reader's message can indicate a thread error, because the rest can quote a row."""
     assert no_thread_started(RuntimeError(message))
     assert no_thread_started(pa.ArrowException(f"Unknown error: {message}")) == message.startswith("Failed")
     (tmp_path / "t.csv").write_text(f"who,text\n1,a\n2,{message},b\n")

@@ -181,7 +181,7 @@ def votes_of(path: Path, trie: Trie = ROOT, plan=WHOLE) -> Counter[Prefix]:
 
 
 def first_holder(path: Path) -> int:
-    """Return a user who is sampled in the first round and is the only user with this word."""
+    """Return a user who is sampled in the first round and whose only word is "zoo"."""
     for user in range(5000, 5100):
         pl.DataFrame({"who": [user], "what": ["zoo"]}).write_parquet(path)
         if votes_of(path):
@@ -311,7 +311,7 @@ class Runs:
         return log.read_text()
 
     def expected(self, plan, lost=()) -> set[str]:
-        """Return the words of a run if the sums of some (node, round) are missing."""
+        """Return the words that a run finds if the sums of the (node, round) pairs in `lost` are missing."""
         trie = Trie()
         for number in range(1, plan.rounds + 1):
             votes: Counter[Prefix] = Counter()

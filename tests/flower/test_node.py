@@ -101,7 +101,7 @@ def node(tmp_path):
 # ---- Values that the first round of a run fixes ----
 
 
-def test_votes_follow_the_words_of_the_first_round_although_the_table_changes(node):
+def test_votes_follow_the_words_of_the_first_round_even_if_the_table_changes(node):
     """The proof assumes one word per user in all rounds, so later rounds read only the words that round 1 saved."""
     assert set(node.ask()) == {SUN}
     node.write("moonlight")
@@ -218,7 +218,7 @@ def test_a_node_that_is_killed_at_any_step_never_votes_for_another_word(node, mo
 
 
 def test_a_node_that_was_killed_while_it_saved_reads_the_table_of_its_first_answer(node, monkeypatch):
-    """If the first save is interrupted, the node has not answered, so a later round may fix the words."""
+    """If the first save is interrupted, the node has not answered, so a later round can fix the words."""
     real = LocalCorpus.save
 
     def save(self, folder):

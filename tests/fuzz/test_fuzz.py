@@ -230,7 +230,7 @@ def test_generated_command_lines_raise_only_expected_errors(folder, command, opt
     os.chdir(folder)
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main([command, "t.csv", *given_, "--epsilon", "nan"])  # NaN prevents any release.
+            code = main([command, "t.csv", *given_, "--epsilon", "nan"])  # an epsilon of NaN prevents any release
     finally:
         os.chdir(before)
     assert code in (0, 2), err.getvalue()

@@ -60,7 +60,7 @@ def test_common_words_are_found_and_rare_words_are_not(unit, alphabet):
     assert release.guarantee == vp.Guarantee(1, 1e-6)
 
 
-def test_too_long_words_are_skipped():
+def test_words_that_are_too_long_are_skipped():
     """The end mark counts as a symbol, so with max_length 5, a word has at most four other symbols."""
     corpus = corpus_of({"four": 300, "fives": 300})
     assert list(vp.HeavyHitters(max_length=5).release(corpus, BUDGET)) == ["four"]
@@ -199,7 +199,7 @@ def test_a_plan_without_delta_is_rejected():
 @pytest.mark.jit
 @pytest.mark.parametrize("holders", [45, 55, 62, 95])
 def test_words_are_found_as_often_as_planned(holders):
-    """Words without common prefixes are found as often as planned (false alarm below 1e-9, 6.2 deviations)."""
+    """Words without common prefixes are found as often as planned (false alarm below 1e-9, 6.2 standard deviations)."""
     plan = vp.HeavyHitters(max_length=10).plan(vp.Budget(1, 1 / 65_876_900))
     words = unlike_words(150, 9)
     corpus = corpus_of(dict.fromkeys(words, holders))
@@ -244,9 +244,9 @@ def found_rate(holders: int, theta: int, words: str) -> float:
 def test_the_accountant_bounds_the_simulated_effect_of_one_user(words):
     """The accountant bounds the effect of one user on the probability that the real arrays find a word.
 
-    A rate of 100,000 deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons raise a
-    false alarm with probability below 1e-10. A broken variant in which the server requires one vote fewer is detected
-    with the same margin.
+    A rate over 100,000 words deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons
+    raise a false alarm with probability below 1e-10. A broken variant in which the server requires one vote fewer is
+    detected with the same margin.
     """
     caught = False
     for others in (1, 2, 3, 5, 8):

@@ -40,7 +40,7 @@ def test_the_descent_kernel_equals_plain_loops(users, cutoff, data):
 
 
 @given(bounded_users(), st.data())
-def test_even_shares_equal_exact_whole_number_arithmetic(users, data):
+def test_even_shares_equal_exact_integer_arithmetic(users, data):
     """A share is the even share times the user's bound, rounded down twice. Squares never exceed the squared bound."""
     bounds = data.draw(st.lists(REACHES, min_size=len(users), max_size=len(users)))
     setting = RuleSetting(LIMIT, 2)

@@ -135,7 +135,7 @@ def main(root: Path, variant: str) -> None:
     For a broken variant, stop at the first violation.
     """
     saving = variant not in ("not saved", "repeat finished")
-    vp.Release._page = lambda *_: b"report"  # Rendering the report takes most of the time.
+    vp.Release._page = lambda *_: b"report"  # Rendering the report would take most of the time.
     if variant == "repeat finished":
         ledger.LedgerAccount._repeated = repeat_finished
         runs.LedgerRun.finished = property(lambda _: False)

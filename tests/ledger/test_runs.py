@@ -106,7 +106,7 @@ def test_an_interrupted_run_is_charged_once(account, tmp_path):
 
 
 def test_a_finished_run_never_runs_again(account):
-    """A finished run does not run again, because its saved or returned result may have been seen."""
+    """A finished run does not run again, because its saved or returned result could have been seen."""
     plan = planned(ONCE, stopping.release)
     plan.release(None, ledger=account.run("monday"))
     with pytest.raises(LedgerError, match=r'Run "monday" of "posts" is finished, because its result was returned'):
