@@ -37,7 +37,7 @@ def adaptive_cases(limits: tuple[int | None, ...] = (None, 1, LIMIT), budget: Bu
 
 
 def near_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case in which all users have the same item."""
+    """Return the case of users who all have the same item."""
     ran = rounds_of(plan)
     chances = [item_probability(ran, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
@@ -51,7 +51,7 @@ def near_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: in
 
 
 def alone_adaptive(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case in which the canary is the only user of its item."""
+    """Return the case of an item that only the canary has."""
     event = Event(plan, width=1, most=1, engine=engine, most_copies=most_copies)
     return event.case("alone: 1 unique item", [(0,)], [], (item_probability(rounds_of(plan), 1, 1), 0.0))
 

@@ -1,6 +1,6 @@
 """The worst cases of sequence models that count symbols after contexts.
 
-All counted symbols of the canary are equal, and no end mark is counted.
+All counted symbols of the canary are the same symbol, and no end mark is counted.
 
 *One level*: only symbols after the empty context are counted. The noise of each symbol is a separate draw, so each
 symbol is a copy. All copies share the end mark, the lengths and the numbers of distinct and repeated symbols, so the
@@ -95,7 +95,7 @@ def two_levels_of_contexts(budget: Budget) -> Case:
 
 
 def no_end(budget: Budget) -> Case:
-    """Return the case of a canary whose whole sequence is one symbol, without other users."""
+    """Return the case of a canary with a whole sequence of one symbol, without other users."""
     exact = smallest_chance(budget, (2, 2), (0, 1)), smallest_chance(budget, (2, 2), (1, 1))
     return _smallest(budget, "sequences, contexts, no end", _tree_high, exact, [])
 
@@ -139,7 +139,7 @@ def profile_chance(budget: Budget, least: tuple[int, ...], sensitivity: int, use
         budget: The claimed guarantee.
         least: The minimum noise on the numbers of sequences, of distinct symbols, of repeated symbols, and of the
             symbol.
-        sensitivity: The sensitivity to which the noise on the numbers of distinct and repeated symbols is calibrated.
+        sensitivity: The sensitivity that determines the noise on the numbers of distinct and repeated symbols.
         users: The number of other users, which determines the share of epsilon for distinct and repeated symbols.
     """
     lengths, variety, root = rates(budget, users)

@@ -72,7 +72,7 @@ def _all_near(plan: HittersPlan) -> Iterator[tuple[float, tuple[float, float], i
 
 
 def run(plan: HittersPlan, corpus: LocalCorpus, copies: int) -> tuple[int, Any]:
-    """Run one release, and return the number of copies whose word was found and a digest of these copies."""
+    """Run one release, and return the number of copies with a found word and a digest of these copies."""
     length = plan.rules.longest
     found = np.zeros(copies, np.bool_)
     found[released_numbers(plan.release(corpus), length)[:, 0] // length] = True

@@ -112,7 +112,7 @@ def _case(plan: NGramsPlan, crowd: Crowd, mechanism: str, name: str, others: int
 
 
 def _foreseen(plan: NGramsPlan, crowd: Crowd) -> LengthRun:
-    """Return the values that length 2 uses, taken from a release in which no user has a pair."""
+    """Return the values that length 2 uses, taken from a release without any pairs."""
     return plan.release(crowd.corpus(0), seed=0).plan.ran[1]  # type: ignore[attr-defined, no-any-return]
 
 

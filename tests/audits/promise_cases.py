@@ -1,8 +1,8 @@
 """The worst cases of set union with `min_users`, which promises that items with few users are rarely released.
 
 - *few*: an item has one user fewer than `min_users`, and these users have no other items. The claim is that the item is
-  released with probability at most BETA for any set of such users. In a comparison with a collection without the item,
-  this is a guarantee with delta = BETA.
+  released with probability at most BETA for any set of such users. This is the guarantee of delta = BETA for a
+  comparison with a collection without the item.
 - *near*: an item has the number of users at which one more user has the largest effect. The claim is the budget, as for
   a plan without the promise.
 

@@ -1,4 +1,4 @@
-"""The worst cases of the grams of the paper (CAC12), in which all symbols of the canary's sequence are equal.
+"""The worst cases of the grams of the paper (CAC12). All symbols of the canary's sequence are the same symbol.
 
 `contexts_cases.py` has the cases of contexts, the method of Voxpop.
 
@@ -44,7 +44,7 @@ def sequences_cases(budget: Budget = BUDGET) -> Iterator[Case]:
 
 
 def one_level(budget: Budget) -> Case:
-    """Return the case in which only single symbols are counted.
+    """Return the case of counts of single symbols.
 
     The event is that a noisy count reaches the true count with the canary.
     """

@@ -44,7 +44,7 @@ def several_cases(names: Sequence[str] = DATA_SETS, budget: Budget = BUDGET) -> 
 
 
 def near_several(plan: UnionPlan) -> Case:
-    """Return the case in which all users have the same item in every data set."""
+    """Return the case of users who all have the same item in every data set."""
     chances = [item_probability(plan.last, others, 1) if others else 0.0 for others in range(MOST_HOLDERS)]
     shown = []
     for others, (without, joined) in enumerate(pairwise(chances)):

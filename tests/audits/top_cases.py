@@ -4,7 +4,7 @@ Each copy is one such list. All grams of all copies are ranked together, with th
 of one copy. The noise of each gram is a separate draw, so the order within a copy depends only on that copy. The first
 k grams of a copy are those that a ranking of only this copy would release. The event is that at least a given number of
 these grams belongs to the canary. No other user has any grams, because one more user has the largest effect if all
-counts are equal.
+counts are the same.
 
 - *near*: the canary has its grams once.
 - *over*: the canary has each of its grams eight times.
@@ -52,7 +52,7 @@ def top_cases(places: tuple[int, ...] = PLACES, budget: Budget = BUDGET) -> Iter
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Short lists of grams, each of which has its own canary.
+    """Short lists of grams, each with a separate canary.
 
     Attributes:
         k: The number of grams in the ranking of one list.
@@ -101,7 +101,7 @@ class Lists:
 
 
 def telling(k: int, budget: Budget = BUDGET) -> Lists:
-    """Return the lists for which many trials show the largest epsilon."""
+    """Return the lists that show the largest epsilon after many trials."""
     shown = []
     for width in (each for each in WIDTHS if each > k):
         rate = Lists(k, width, 1, 1).plan(budget).proof.rate

@@ -77,7 +77,7 @@ def classic_of(plan: UnionPlan) -> UnionPlan:
 
 
 def near(plan: UnionPlan, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case in which all users have the same items.
+    """Return the case of users who all have the same items.
 
     Each user has `limit` items if shares do not depend on the number of items, and one item otherwise.
     """
@@ -102,7 +102,7 @@ def _all_near(plan: UnionPlan, items: int) -> Iterator[tuple[float, tuple[float,
 
 
 def alone(plan: UnionPlan, held: int, name: str, engine: EngineOf = in_memory, most_copies: int = COPIES) -> Case:
-    """Return the case in which the canary is the only user of its items."""
+    """Return the case of items that only the canary has."""
     counted = min(held, plan.last.shares.setting.limit)
     chance = -expm1(counted * log1p(-released_by(plan, 1, counted)))
     event = Event(plan, width=held, most=1, engine=engine, most_copies=most_copies)

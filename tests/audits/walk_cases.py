@@ -10,8 +10,8 @@ Copies are independent trials with known probabilities (docs/privacy/individual.
 the results of earlier passes, the noise of pairs is independent, and the weight of a pair depends only on the users of
 that pair, who have no other text. The results of earlier passes determine which passes include a pair. The mu^2 of
 these passes adds up to at most a constant m on every path, and a last Gaussian release with the missing part of m makes
-the total exactly m. Therefore the sum is normal with variance m. Whatever the thresholds are, its mean is m if the
-canary is present, and 0 otherwise. Grading changes these probabilities by less than 1e-4.
+the total exactly m. Therefore the sum is normal with variance m. For all thresholds, its mean is m if the canary is
+present, and 0 otherwise. Grading changes these probabilities by less than 1e-4.
 
 - *second chance*: the case reads likely pairs in the vote, and in the second-chance pass if they were deferred. The
   constant m is the whole budget of a user after length 1.
@@ -199,8 +199,8 @@ class Shown:
     def add(self, one: Pass, copies: Int64s, inside: Bools, others: int, later: float) -> None:
         """Add a pass to the sums of the pairs that are copies. `one` contains the weights and draws of the pass."""
         mine = copies[inside]
-        # For a charge c of the canary, mu^2 is (c / 2^40) M, and this charge determines how far the canary moves the
-        # pair.
+        # For a charge c of the canary, mu^2 is (c / 2^40) M, and this charge determines the movement of the pair by the
+        # canary.
         square = self.paid(one, mine) / WHOLE * later
         moved = np.sqrt(square) * one.charge.sigma
         weights, ids = one.weights._weights[inside], one.weights._ids[inside]

@@ -51,7 +51,7 @@ def test_every_query_returns_the_answer_of_the_model(voxpop, model, question):
 
 
 def test_shares_are_printed_with_interval_and_subject(voxpop, model):
-    """Each line shows a share, its interval and what it describes.
+    """Each line shows a share, its interval, and the symbols that the share describes.
 
     `(end)` marks the end of a sequence, and `--first` limits the number of lines.
     """

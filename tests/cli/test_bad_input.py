@@ -122,7 +122,7 @@ def test_data_without_shared_items_gives_an_empty_release(voxpop, posts, command
 
 
 def test_the_summaries_of_no_rows_and_of_nine_users_are_equal(voxpop, posts):
-    """The outputs for two tables from which nothing is released are equal."""
+    """Two tables without released items give the same output."""
     few, *empty = (
         voxpop(*call("items", source), "--overwrite") for source in ("lonely.parquet", "empty.parquet", "empty.csv")
     )

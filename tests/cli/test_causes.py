@@ -112,7 +112,7 @@ def test_unreadable_sources_are_reported(voxpop, name):
 @pytest.mark.parametrize(("options", "charged"), [(LEDGER, True), ([], False)])
 @pytest.mark.usefixtures("posts")
 def test_an_unsaved_result_is_reported(voxpop, monkeypatch, options, charged):
-    """The error contains the folder in which the result is kept, and `voxpop resume` saves the result."""
+    """The error contains the folder of the kept result, and `voxpop resume` saves the result."""
 
     def taken(kept, folder, *, publish=runs.publish, **more):
         folder.mkdir()  # This line simulates another process that writes after the check.

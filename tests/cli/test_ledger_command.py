@@ -119,7 +119,7 @@ def test_a_folder_that_appears_during_the_save_is_kept(voxpop, shop, tmp_path, m
 
 
 def test_lists_of_mechanisms_follow_the_registry():
-    """The lists contain all mechanisms of the registry except counts and rankings, whose plans need a release."""
+    """The lists contain all mechanisms of the registry except counts and rankings, which need a release for a plan."""
     alone = tuple(each.command for each in MECHANISMS if each.command not in {"count", "top"})
     assert get_args(PlannedCommand) == alone
     assert set(KINDS) < {each.name for each in MECHANISMS}

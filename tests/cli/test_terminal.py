@@ -87,7 +87,7 @@ PLACES = [
 
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: "-".join(map(ascii, place)))
 def test_forged_folders_print_no_control_characters(voxpop, folder, place):
-    """Whatever text a record contains, the commands print escapes or an error."""
+    """Any text in a record is printed with escapes or causes an error."""
     if place:
         forge(folder, "release.json", lambda record: put(record, place, EVIL))
     for command in ("show", "verify", "complete"):
@@ -152,7 +152,7 @@ def test_forged_records_cannot_add_lines_to_plans():
 
 
 def test_column_names_in_a_profile_print_no_control_characters(voxpop, tmp_path):
-    """Column names are public, but they can come from an untrusted file."""
+    """Column names are public, but they can originate from an untrusted file."""
     table = pl.DataFrame({"who": range(3000), EVIL: ["a b", "c"] * 1500, "n": [1, 2] * 1500})
     table.write_parquet(tmp_path / "t.parquet")
     ran = voxpop("profile", "t.parquet", "--user", "who", "--epsilon", 4, "--delta", "1e-6", "-o", "p")

@@ -61,7 +61,10 @@ def test_at_most_one_novel_item_has_weight(users, cutoff):
 
 
 class Greedy(WeightingRule):
-    """The kernel with the interface that the search requires. `order` is the order in which one user fills items."""
+    """The kernel with the interface that the search requires.
+
+    `order` determines the sequence of items that a user fills.
+    """
 
     __slots__ = ("order",)
     sequential = True
@@ -145,7 +148,7 @@ def test_without_a_limit_unique_items_cost_more_than_delta(record_property):
 def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
     """Return users in order, and the position of an extra user.
 
-    If this user is present, later users give weight to items that otherwise have none.
+    If this user is present, later users give weight to items that would otherwise have no weight.
 
     A unit has `shares` shares, and the cutoff is five units and one share. Items a are one share below the cutoff, and
     items b are about one unit below the cutoff. The extra user fills the items a. Each later user has one item a, one
@@ -167,7 +170,7 @@ def saving_users(shares: int = 100) -> tuple[list[list[int]], int]:
 
 @pytest.mark.jit
 def test_items_of_other_users_have_weight_only_through_the_extra_user(record_property):
-    """In one order of users, 100 items of others have weight only because of the extra user, and cost 5 times delta."""
+    """In one order, 100 items of other users have weight only because of the extra user, and cost 5 times delta."""
     users, extra = saving_users()
     size, share = 1 + max(max(user) for user in users), -(-UNIT // 100)
     histograms = []

@@ -38,7 +38,7 @@ def weigh(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> np
 
 
 def moved(users: list[list[int]], bias: np.ndarray, tau: float, most: int) -> float:
-    """Return the l2 distance by which the last user changes the weights."""
+    """Return the l2 distance between the weights with and without the last user."""
     return float(np.linalg.norm(weigh(users, bias, tau, most) - weigh(users[:-1], bias, tau, most)))
 
 

@@ -30,7 +30,7 @@ BUDGET = Budget(3, exp(-10))
 def worst_delta(chosen: Selection, epsilon: float, sizes: tuple[int, ...] = (1, 4, 16)) -> float:
     """Return the largest exact delta of a user with n items.
 
-    Some items are novel, and the others have the same weight.
+    Some items are novel, and the remaining items have the same weight.
     """
     found = []
     for held, weight in product(sizes, np.arange(0.25, 12, 0.25)):

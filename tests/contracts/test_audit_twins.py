@@ -216,7 +216,7 @@ def test_spurious_grams_with_a_wrong_probability_are_detected(factor, monkeypatc
 
 
 def test_votes_with_half_the_noise_are_detected(monkeypatch):
-    """In the mutant, the votes of default n-grams have half the noise for which users were charged."""
+    """In the mutant, the votes of default n-grams have half the noise that users paid for."""
     case = ngrams(BUDGET)
     plan, others = case.joined.args[0], int(case.name.split()[1])
     real, ran = voting.NoisyLevels, case.joined.args[3].args[0]

@@ -125,7 +125,7 @@ def test_data_sets_that_each_spend_the_whole_budget_are_detected():
 
 
 def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
-    """In the mutant, all data sets use one secret, so either all or none of them release an item of the same users."""
+    """In the mutant, all data sets use one secret, so all data sets or none release an item of the same users."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case, most = near_several(plan), 2
     assert f"{most} released" in case.name
@@ -166,7 +166,7 @@ def test_picks_that_each_spend_the_whole_budget_are_detected(monkeypatch):
 
 
 def test_a_ranking_with_half_the_noise_is_detected(monkeypatch):
-    """The mutant runs the ranking at twice the rate for which the budget was charged."""
+    """The mutant runs the ranking at twice the rate that the budget was charged for."""
     lists = telling(1)
     case = lists.case(BUDGET)
     assert examine(case, FEW).passed

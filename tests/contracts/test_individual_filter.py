@@ -106,7 +106,7 @@ def spent_by_one(rng, sharing):
 
 
 class Exact(PolicyGaussian):
-    """A variant of l2-descent in which users are charged only for the largest movement.
+    """A variant of l2-descent that charges users only for the largest movement.
 
     The allowance for rounding over 2^33 users would hide a violation on grids of 2^-40.
     """

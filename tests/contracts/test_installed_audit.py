@@ -95,7 +95,7 @@ QUIET = {
 
 
 def test_each_mechanism_with_noise_has_a_case():
-    """Counts have no case of their own, because sequences have the same noise, and rankings use the same counts."""
+    """Counts have no separate case, because sequences have the same noise, and rankings use the same counts."""
     assert {each.command for each in MECHANISMS} - set(AUDITED) == {"count"}
     assert set(AUDITED) == set(QUIET)
 

@@ -45,7 +45,7 @@ def held(corpus):
 
 
 def moved(order, tmp_path, *, limited=False):
-    """Return the largest number of users whose documents change their order when one user is added."""
+    """Return the largest number of users with a changed order of documents after one user is added."""
     rng, most = np.random.default_rng(3), 0
     for _ in range(TRIES):
         found = []

@@ -99,7 +99,7 @@ def write(folder, text, name="t.csv"):
 @pytest.mark.parametrize(("place", "words"), [(100, "row 100"), (2999, "row 2,999"), (0, "first row")])
 @pytest.mark.parametrize("again", [False, True])
 def test_an_unclosed_quote_is_an_error(tmp_path, place, words, again):
-    """The error names the row in which the quote is opened. A later quote does not close this quote."""
+    """The error names the row of the opening quote. A later quote does not close this quote."""
     rows = ["who,text"] + [f"{number},{SECRET} said hello" for number in range(3000)]
     rows[place] = rows[place].replace(",", ',"', 1)
     if again:

@@ -1,4 +1,4 @@
-"""Tests of users and items of any type or of several columns, whose values are converted to strings and back."""
+"""Tests of users and items of any type or of several columns, and of converting their values to strings and back."""
 
 import datetime as dt
 from decimal import Decimal

@@ -18,7 +18,7 @@ TEXTS = [*SENTENCES.values(), *SIGNS]
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_single_texts_and_the_reference_implementation_agree(text):
-    """A text gives the same words by itself, as a prompt, and in the loops of the reference implementation."""
+    """A text gives the same words as a single text, as a prompt, and in the loops of the reference implementation."""
     expected = naive_corpus.words(text)
     assert len(expected) >= 3
     assert words(text) == Cutter("words")(text) == cut_prompt(text, "words", ()).tokens == expected

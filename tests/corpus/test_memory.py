@@ -174,7 +174,7 @@ def test_a_user_with_nearly_all_items_is_read(within):
 
 
 def test_the_order_of_users_with_equal_keys_does_not_depend_on_the_rows(within, monkeypatch):
-    """Users can choose ids whose fixed hashes are equal.
+    """Users can choose ids with the same fixed hash.
 
     The order of two such users does not depend on other users' rows.
     """

@@ -32,7 +32,7 @@ def tiny(room):
 
 @pytest.fixture
 def few_numbers(monkeypatch):
-    """Return a function that sets how many numbers are available."""
+    """Return a function that limits the available numbers."""
     return lambda most: monkeypatch.setattr(widths, "MOST_NUMBERS", most)
 
 

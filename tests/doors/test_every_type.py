@@ -175,7 +175,7 @@ def test_every_type_of_arrow_is_tried():
 
 
 def repeated(array: pa.Array, users: int = USERS) -> pa.Table:
-    """Return a table in which each of many users has all values."""
+    """Return a table of many users, each of whom has all values."""
     indices = pa.array(list(range(len(array))) * users, pa.int64())
     owners = pa.array(np.repeat(np.arange(users), len(array)))
     if isinstance(array, pa.ExtensionArray):
@@ -279,7 +279,7 @@ ROLES: list[dict[str, str]] = [
 
 
 def readable(array: pa.Array) -> list[int]:
-    """Return the positions of the values that are read if they are alone. Other values are rejected and not quoted."""
+    """Return the positions of the values that are read as single values. Other values are rejected and not quoted."""
     ones = [array.slice(place, 1) for place in range(len(array))]
     return [place for place, one in enumerate(ones) if is_read(repeated(one, 2), items="what")]
 
@@ -294,7 +294,7 @@ def some_of(name: str) -> pa.Array:
 
 @pytest.mark.parametrize("name", TYPES)
 def test_every_type_is_returned_or_rejected(name):
-    """Each extreme value alone is returned or rejected, and all values that are returned are also returned together."""
+    """Each extreme value is returned or rejected separately, and all returned values are also returned together."""
     array = some_of(name)
     if len(array):
         assert is_read(repeated(array, 2), values_of(array), items="what")

@@ -217,7 +217,7 @@ def test_a_folder_of_texts_has_one_user_per_file(tmp_path):
     ids=["rows", "polars", "lazy", "JSON lines"],
 )
 def test_nested_columns_are_read(tmp_path, make):
-    """A nested column is named by its path. A column whose name contains the dots has precedence."""
+    """A nested column is named by its path. A column with a name that contains the dots has precedence."""
     assert items_of(make(tmp_path), user="user.id") == (["milk", "tea"], 2)
 
 

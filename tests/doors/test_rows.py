@@ -155,7 +155,7 @@ TYPED = {
 
 @st.composite
 def typed_parts(draw):
-    """Draw rows with types of their own. The contents may be null."""
+    """Draw rows with separate types. The contents may be null."""
     kinds = tuple(draw(st.sampled_from(list(TYPED))) for _ in range(3))
     who, what, at = (TYPED[kind] for kind in kinds)
     rows = draw(st.lists(st.tuples(who, what | st.none(), at), min_size=1, max_size=3))
@@ -199,7 +199,7 @@ def test_a_separate_table_does_not_change_other_results(source, name, theirs, ow
     make = SEVERAL[source][name]
     read = partial(read_engine, options=vp.ReadOptions(memory="1GiB" if limited else None, progress=False))
     rows, kinds, coded = own
-    # Tables whose types differ in a few columns are as likely as tables whose types differ in all columns.
+    # Tables with different types in a few columns are as likely as tables with different types in all columns.
     same = [place for place in range(3) if shared >> place & 1]
     for place in same:
         kinds = (*kinds[:place], theirs[1][place], *kinds[place + 1 :])

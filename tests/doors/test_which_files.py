@@ -1,4 +1,4 @@
-"""Tests of which files in a folder are read if some of them are hidden, temporary or empty."""
+"""Tests of the files that are read from folders with hidden, temporary or empty files."""
 
 import bz2
 import gzip

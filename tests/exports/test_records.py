@@ -110,7 +110,7 @@ def test_the_checklist_contains_guarantee_data_set_purpose_and_ledger(results, n
 
 
 def test_documents_of_a_folder_cover_all_its_results(results, tmp_path):
-    """Whichever result is loaded, the documents contain the total of the folder and its digest."""
+    """For every result that is loaded, the documents contain the total of the folder and its digest."""
     results["words"].save(tmp_path / "words")
     results["counts"].save(tmp_path / "words")
     results["top"].save(tmp_path / "words")

@@ -181,7 +181,7 @@ def votes_of(path: Path, trie: Trie = ROOT, plan=WHOLE) -> Counter[Prefix]:
 
 
 def first_holder(path: Path) -> int:
-    """Return a user who is sampled in the first round and whose only word is "zoo"."""
+    """Return a user who is sampled in the first round and has only the word "zoo"."""
     for user in range(5000, 5100):
         pl.DataFrame({"who": [user], "what": ["zoo"]}).write_parquet(path)
         if votes_of(path):
@@ -190,7 +190,7 @@ def first_holder(path: Path) -> int:
 
 
 def shared_users(path: Path) -> int:
-    """Return a number of users whose common word is found if they are on two nodes, but not if they are on one node."""
+    """Return a number of users that is enough to find their word if they are on two nodes, but not on one node."""
     for count in range(1, 60):
         pl.DataFrame({"who": range(9000, 9000 + count), "what": ["two"] * count}).write_parquet(path)
         if sum(votes_of(path).values()) * 2 >= WHOLE.theta:
@@ -332,7 +332,7 @@ def runs(tmp_path_factory):
 def patterns_of(paths: list[Path]) -> list[bytes]:
     """Return the bytes of each node's counts of words "su?" in its vector, of their total, and of a decoy.
 
-    The decoy is in no vector. It shows how many copies of a pattern the search itself leaves in memory.
+    The decoy is in no vector. The decoy counts the copies of a pattern that the search itself leaves in memory.
     """
     domain = Domain(Trie(), WHOLE.rules, public_symbols("characters", None))
     place = domain.place_of(Prefix(tuple("sua"), ended=True))

@@ -1,4 +1,4 @@
-"""Tests of one node, whose app receives messages and a context as from Flower."""
+"""Tests of one node, with an app that receives messages and a context as from Flower."""
 
 import json
 import os
@@ -114,7 +114,7 @@ def test_votes_follow_the_words_of_the_first_round_even_if_the_table_changes(nod
 
 
 def test_concurrent_runs_have_separate_words(node):
-    """The messages of two runs alternate, and each run keeps the words of its own first round."""
+    """The messages of two runs alternate, and each run keeps the words of its first round."""
     assert set(node.ask(run=1)) == {SUN}
     node.write("moonlight")
     assert set(node.ask(run=2)) == {MOON}

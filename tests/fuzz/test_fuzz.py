@@ -88,7 +88,7 @@ def edited(data: bytes, changes: list[tuple[str, float, bytes]]) -> bytes:
 
 
 def read_or_refuse(source: object, content: str, **options: object) -> None:
-    """Read a source, and check the result unless this library raises one of its own errors."""
+    """Read a source, and check the result unless this library raises an error."""
     try:
         corpus = read_engine(source, user="who", **{content: "text"}, **options)
     except VoxpopError:

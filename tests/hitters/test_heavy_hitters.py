@@ -245,8 +245,8 @@ def test_the_accountant_bounds_the_simulated_effect_of_one_user(words):
     """The accountant bounds the effect of one user on the probability that the real arrays find a word.
 
     A rate over 100,000 words deviates by more than 0.0118 with probability below 1e-12 (Hoeffding), so 60 comparisons
-    raise a false alarm with probability below 1e-10. A broken variant in which the server requires one vote fewer is
-    detected with the same margin.
+    raise a false alarm with probability below 1e-10. A broken server that requires one vote fewer is detected with the
+    same margin.
     """
     caught = False
     for others in (1, 2, 3, 5, 8):

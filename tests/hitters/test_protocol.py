@@ -147,7 +147,7 @@ def test_phrases_of_tokens_are_released(tmp_path):
 
 @given(st.lists(st.lists(st.lists(st.integers(0, 3), max_size=5), max_size=3), min_size=1, max_size=30))
 def test_arrays_and_clients_find_the_same_phrases(users):
-    """For documents of tokens, some of which are empty or too long, arrays and clients find the same phrases."""
+    """Arrays and clients find the same phrases in documents of tokens, including empty and too long documents."""
     users = [[[f"t{token}" for token in document] for document in user] for user in users]
     table = pl.DataFrame(
         {

@@ -284,7 +284,7 @@ def test_a_file_that_is_not_a_ledger_is_detected(account, path, content, message
 
 
 def test_a_truncated_ledger_is_detected(account, path):
-    """A ledger whose end is missing raises an error and is not charged."""
+    """A ledger without its end raises an error and is not charged."""
     account.charge(ONCE, "x")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     for call in (lambda: account.charge(ONCE, "y"), lambda: account.entries):

@@ -398,7 +398,7 @@ def test_only_reserves_pay_for_later_releases(account):
 
 
 def test_a_folder_without_a_name_in_utf_8_is_rejected_before_the_charge(account, tmp_path):
-    """Such a folder is rejected, because the ledger records the name of the folder in which a result was kept."""
+    """Such a folder is rejected, because the ledger records the name of the folder of a kept result."""
     run = account.run("odd", save_to=tmp_path / os.fsdecode(b"w\xff"))
     with pytest.raises(vp.errors.ReleaseError, match="UTF-8"):
         planned(ONCE, stopping.release).release(None, ledger=run)
