@@ -147,7 +147,7 @@ def test_a_certificate_with_an_unsafe_number_is_not_proved(name, path, factor):
 def two_rounds():
     """Return a certificate of rounds with limit 2, pool 2 and two levels of caps.
 
-    Its delta is slightly too large, by 0.2 percent.
+    The claimed delta is 0.2 percent above the exact delta.
     """
     half, unit = 2**30, 2**40
 

@@ -262,7 +262,7 @@ def test_a_file_that_is_not_a_valid_ledger_is_rejected(ledger, statement, capsys
 @pytest.mark.parametrize(
     ("guarantee", "most"),
     [
-        (pure(0.1), 30),  # as decimals, 30 times 0.1 is exactly 3
+        (pure(0.1), 30),  # in decimal arithmetic, 30 times 0.1 is exactly 3
         (pure(0.01, 2e-8), 25),  # half of delta is reserved for revealing outcomes
         (noisy(1.0, 1e-6, 0.0, 0.1), None),
         (noisy(0.5, 1e-7, 1e-8, 0.1), None),

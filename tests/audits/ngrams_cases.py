@@ -117,7 +117,7 @@ def _foreseen(plan: NGramsPlan, crowd: Crowd) -> LengthRun:
 
 
 def _chances(ran: LengthRun, others: int) -> tuple[float, float]:
-    """Return the probabilities, with and without the canary, that a pair that `others` other users have is released."""
+    """Return the probabilities of releasing a pair that `others` other users have, with and without the canary."""
     from scipy.special import ndtr
 
     with_canary, without = ndtr((others + np.array([1.0, 0.0]) - ran.threshold) / ran.sigma)

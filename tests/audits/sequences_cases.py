@@ -1,4 +1,4 @@
-"""The worst cases of the grams of the paper (CAC12). All symbols of the canary's sequence are the same symbol.
+"""The worst cases of the grams of the paper (CAC12). All symbols of the canary's sequence are the same.
 
 `contexts_cases.py` has the cases of contexts, the method of Voxpop.
 

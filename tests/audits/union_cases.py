@@ -111,7 +111,7 @@ def alone(plan: UnionPlan, held: int, name: str, engine: EngineOf = in_memory, m
 
 
 def released_by(plan: UnionPlan, holders: int, items: int) -> float:
-    """Return the probability, by textbook formulas, that an item that `holders` users have is released.
+    """Return the probability of releasing an item that `holders` users have, by textbook formulas.
 
     All these users have the same `items` items. Each user gives an item the share that the weighting determines, until
     the weight of the item reaches the cutoff.

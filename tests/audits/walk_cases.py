@@ -71,7 +71,7 @@ TELLING = 10**6
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """The copies, which are all pairs of the words in a range of numbers.
+    """The copies, which are all pairs of words in one range of word numbers.
 
     Attributes:
         first: The number of the first of these words.
@@ -143,7 +143,7 @@ def chance(square: float, least: float, *, canary: bool) -> float:
 
 
 def event_of(square: float, delta: float) -> float:
-    """Return the smallest sum of the event that shows the largest epsilon."""
+    """Return the smallest sum for which the event shows the largest epsilon."""
     shown = []
     for least in np.linspace(0.0, 4.0, 41) * square:
         one, other = (round(TELLING * chance(square, least, canary=canary)) for canary in (True, False))
@@ -199,8 +199,8 @@ class Shown:
     def add(self, one: Pass, copies: Int64s, inside: Bools, others: int, later: float) -> None:
         """Add a pass to the sums of the pairs that are copies. `one` contains the weights and draws of the pass."""
         mine = copies[inside]
-        # For a charge c of the canary, mu^2 is (c / 2^40) M, and this charge determines the movement of the pair by the
-        # canary.
+        # For a charge c of the canary, mu^2 is (c / 2^40) M, and the distance that the canary moves the pair depends on
+        # this charge.
         square = self.paid(one, mine) / WHOLE * later
         moved = np.sqrt(square) * one.charge.sigma
         weights, ids = one.weights._weights[inside], one.weights._ids[inside]

@@ -287,7 +287,7 @@ def test_answers_to_the_prompts_create_a_job(voxpop, job, monkeypatch):
     assert "already exists" in voxpop("run", "--new", "new.toml").complaint
 
 
-def test_missing_answers_write_no_job(job):
+def test_no_job_is_written_after_missing_answers(job):
     """If the input ends before the last answer, the command reports an error."""
     ran = subprocess.run(
         [sys.executable, "-m", "voxpop.cli", "run", "--new", "new.toml"],
@@ -444,7 +444,7 @@ def test_a_dry_run_of_a_finished_run_needs_its_result(voxpop, job, monkeypatch):
         "items\nposts.parquet\nauthor\ntext\nbody\nmuch\n1e-8\nwords\n\n",
     ],
 )
-def test_wrong_answers_write_no_job(voxpop, job, monkeypatch, answers):
+def test_no_job_is_written_after_wrong_answers(voxpop, job, monkeypatch, answers):
     """Because no file was written, the prompts can be answered again."""
     monkeypatch.setattr(sys, "stdin", StringIO(answers))
     assert voxpop("run", "--new", "new.toml").code == 2

@@ -15,7 +15,7 @@ READ = ["posts.parquet", "--user", "author", "--text", "body"]
 
 @pytest.fixture
 def words(tmp_path):
-    """Save a release of three words, in descending order of their users."""
+    """Save a release of three words, in descending order of their numbers of users."""
     said = ["tea"] * 6000 + ["tea milk"] * 3000 + ["tea milk oat"] * 1500
     pl.DataFrame({"author": range(len(said)), "body": said}).write_parquet(tmp_path / "posts.parquet")
     corpus = vp.read(tmp_path / "posts.parquet", user="author", text="body")

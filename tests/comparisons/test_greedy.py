@@ -43,7 +43,7 @@ def test_the_kernel_equals_plain_loops(users, cutoff):
 
 @given(users=bounded_users(), cutoff=st.floats(1.0, 4.0), data=st.data())
 def test_one_user_moves_the_weights_by_at_most_one(users, cutoff, data):
-    """The change is measured in l1 and in whole units. An extra user decreases the weight of no item."""
+    """The change is measured in l1 and in whole units. The extra user does not decrease the weight of any item."""
     extra = data.draw(st.integers(0, len(users) - 1))
     change = poured(users, cutoff) - poured([user for i, user in enumerate(users) if i != extra], cutoff)
     assert (change >= 0).all()

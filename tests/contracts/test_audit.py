@@ -108,7 +108,7 @@ def expected(finding):
 
 
 def look_at(findings, record_property):
-    """Compare the values shown with the claim, and the largest values that the cases can show with the table.
+    """Compare the shown values with the claim, and the largest possible values with the table above.
 
     The number of trials must be large enough for the expected counts to show a large part of epsilon. The counts of a
     finding that passed do not deviate from the expected counts, but the epsilon that they show can deviate. For

@@ -147,7 +147,7 @@ def test_data_sets_that_share_their_noise_are_detected(monkeypatch):
 
 
 def test_halved_thresholds_of_several_data_sets_are_detected(monkeypatch):
-    """The mutant halves the thresholds, so at least one of three data sets too often releases an item of one user."""
+    """With halved thresholds, an item of one user is released too often from at least one of three data sets."""
     plan = UNION.plan_each(DATA_SETS, BUDGET)
     case = alone_several(plan)
     assert examine(case, TRIALS).passed

@@ -46,7 +46,7 @@ def test_a_wrong_number_of_candidates_violates_the_bound(off_by, least):
 
 
 def chance_of_empty(count_factor, runs=3000):
-    """Return the picks of the real simulation, with the number of candidates multiplied by a factor, and the trials."""
+    """Return the picks and trials of the real simulation if the number of candidates is multiplied by a factor."""
     candidates = Candidates.all_valid(Grams.of_tokens(20), 20, single=False)
     chance = precise.number(0.02) * precise.number(count_factor)
     hits = sum(spurious_hits(candidates, chance, Secret.from_seed(run), "audit").size for run in range(runs))

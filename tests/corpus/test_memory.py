@@ -304,7 +304,7 @@ print(megabytes_of("VmHWM"))
 
 @pytest.mark.slow
 def test_resident_memory_remains_within_the_limit(tmp_path, record_property):
-    """A quarter of a gigabyte of text is released at the minimum limit, including the compilation of the kernels.
+    """N-grams are released from a quarter of a gigabyte of text at the minimum limit, with compilation of the kernels.
 
     Words have fifteen letters, as in `tools/memory.py`. With shorter words, the same number of bytes would contain more
     distinct tokens than this limit permits.

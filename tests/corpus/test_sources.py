@@ -212,7 +212,7 @@ def test_errors_of_broken_files_name_file_and_reason_and_quote_no_data(tmp_path,
 
 
 def test_parquet_strings_that_are_not_utf8_are_rejected(tmp_path):
-    """Parquet does not check its strings, so the library checks them, because the kernels do not check their input."""
+    """The library checks the strings of Parquet files, because neither Parquet nor the kernels check them."""
     raw = pa.array([b"ok", b"\xff\xfe"], pa.binary())
     text = pa.StringArray.from_buffers(2, raw.buffers()[1], raw.buffers()[2])
     pq.write_table(pa.table({"who": [1, 2], "text": text}), tmp_path / "t.parquet")

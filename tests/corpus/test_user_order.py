@@ -1,4 +1,4 @@
-"""Tests of the order in which users are weighed. On no path does an additional user reorder other users."""
+"""Tests of the order in which users are weighed. An additional user does not reorder other users on any path."""
 
 import numpy as np
 import pyarrow as pa

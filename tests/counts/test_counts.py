@@ -140,7 +140,7 @@ def test_counts_are_written_as_tables(release_of):
 
 
 def test_the_result_is_saved_in_the_folder_of_the_release(release_of, tmp_path):
-    """Loaded counts equal the saved ones, remain if their release is saved again, and fit no other release."""
+    """Loaded counts equal the saved ones, remain if their release is saved again, and cannot join another release."""
     corpus, release = corpus_of([[["a", "b"]]] * 100), release_of([("a",), ("b",), ("a", "b")])
     counts = release.count(corpus, BUDGET)
     release.save(tmp_path / "words")

@@ -78,7 +78,7 @@ def test_the_charge_does_not_depend_on_the_choice():
 
 @pytest.mark.jit
 def test_the_chosen_limit_has_nearly_the_smallest_error():
-    """The error of the chosen limit is compared with the errors of other limits, for users with three numbers of words.
+    """The error of the chosen limit is compared with the errors of other limits, for three numbers of words per user.
 
     Averaging 300 errors keeps false alarms below 1e-9.
     """

@@ -194,7 +194,7 @@ SPELLED = part(pa.string(), "b", owner=str(DAY), ids=pa.string())
 def test_a_separate_table_does_not_change_other_results(source, name, theirs, own, shared, reading, size, limited):
     """One user's file or table with a separate schema is rejected or changes nothing, before and after other tables.
 
-    Dictionaries that contain a null, and that only one table has, change nothing either.
+    A dictionary that contains a null and occurs in only one table changes nothing either.
     """
     make = SEVERAL[source][name]
     read = partial(read_engine, options=vp.ReadOptions(memory="1GiB" if limited else None, progress=False))

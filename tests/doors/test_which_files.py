@@ -75,7 +75,7 @@ def test_a_hidden_file_that_is_named_is_read(tmp_path):
     ],
 )
 def test_tables_with_a_log_are_rejected_by_name(tmp_path, log, words):
-    """Tables with transaction logs are rejected as folders, patterns, files or partitions, and next to other tables."""
+    """Tables with a log are rejected as folders, patterns, files or partitions, and in a folder of several tables."""
     write(tmp_path / "shop/t", ["data/month=1/t.csv"], range(3))
     (tmp_path / "shop/t" / log).parent.mkdir()
     (tmp_path / "shop/t" / log).write_text("{}")
@@ -91,7 +91,7 @@ def test_tables_with_a_log_are_rejected_by_name(tmp_path, log, words):
 
 
 def test_hidden_files_at_an_address_are_skipped(tmp_path, capsys):
-    """The same rule applies to hidden files at an address as in local folders. The folder represents a bucket."""
+    """The same rule applies to hidden files at an address and in local folders. The folder represents a bucket."""
     for name, user in (("a.parquet", 1), ("_old.parquet", 2), ("_temporary/b.parquet", 3), ("_year=1/c.parquet", 4)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         pl.DataFrame({"who": [user], "what": ["tea"]}).write_parquet(tmp_path / name)

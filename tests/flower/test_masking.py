@@ -116,7 +116,7 @@ def test_the_server_has_only_masked_sums():
     for number, answer in masked.items():
         own = mask(nodes.members[number].secrets[2], "own/run/0", LENGTH)
         rest = np.frombuffer(answer["sums"], "<u4") - own - nodes.vectors[number]
-        assert np.count_nonzero(rest) > LENGTH // 2  # Only the node's own mask is removed.
+        assert np.count_nonzero(rest) > LENGTH // 2  # The masks of the node's pairs remain.
 
 
 def test_a_node_answers_each_stage_once_and_sends_one_of_two_shares():

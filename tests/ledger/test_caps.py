@@ -51,7 +51,7 @@ def run(requests, budget=BUDGET):
 
 
 def run_equal(request, most, budget=BUDGET):
-    """Return the accepted ones of `most` equal requests.
+    """Return the accepted requests among `most` equal requests.
 
     Bisection finds their number, because every release uses budget.
     """

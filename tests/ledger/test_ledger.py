@@ -284,7 +284,7 @@ def test_a_file_that_is_not_a_ledger_is_detected(account, path, content, message
 
 
 def test_a_truncated_ledger_is_detected(account, path):
-    """A ledger without its end raises an error and is not charged."""
+    """A ledger with a missing end raises an error and is not charged."""
     account.charge(ONCE, "x")
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     for call in (lambda: account.charge(ONCE, "y"), lambda: account.entries):
@@ -490,7 +490,7 @@ def test_the_file_contains_nothing_private(account, corpus, path):
 
 
 def test_an_entry_of_another_account_does_not_finish_a_run(account, path):
-    """The entry is rejected, because it would replace the charge of the other account and release its budget."""
+    """The entry is rejected, because it would replace the charge of the other account and free its budget."""
     other = vp.Ledger(path).open("tags", BUDGET, create=True)
     small = [account.charge(vp.Guarantee(0.01, 0.0), "sums") for _ in range(2)]
     other.charge(vp.Guarantee(2, 1e-8), "sums")
