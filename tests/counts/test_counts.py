@@ -52,8 +52,8 @@ def test_grams_without_users_also_get_noise(release_of):
     assert (counts.users < 0).any()
 
 
-def test_two_counts_never_share_noise(release_of):
-    """Every count draws a fresh secret. A count with a seed is repeatable and marked as not private."""
+def test_two_counts_share_noise_only_if_they_have_the_same_seed(release_of):
+    """Without a seed, every count draws a fresh secret. A count with a seed is repeatable and marked as not private."""
     corpus, release = corpus_of([[["a", "b"]]] * 5), release_of((f"x{i}",) for i in range(50))
     fresh = [release.count(corpus, BUDGET).users.tolist() for _ in range(2)]
     seeded = [release.count(corpus, BUDGET, seed=3) for _ in range(2)]

@@ -45,7 +45,7 @@ def test_the_domain_contains_exactly_the_valid_votes(unit, first, max_length, ro
 @pytest.mark.parametrize("unit", ["auto", 1, 2, 3])
 @pytest.mark.parametrize("symbols", [3, 26])
 def test_a_plan_contains_the_number_of_sums_per_round(unit, symbols):
-    """The plan contains the size of the domain of the first round and, per living prefix, of the second round."""
+    """The plan contains the size of the domain of the first round and, per live prefix, of the second round."""
     plan = vp.HeavyHitters(max_length=7, unit=unit).plan(vp.Budget(1, 1e-6))
     letters = tuple(LETTERS[:symbols])
     first = Domain(Trie(), plan.rules, letters)
@@ -73,13 +73,13 @@ def test_a_round_with_too_many_sums_is_rejected():
     ten = Trie().grown(frozenset(Prefix(("a", "b", "c", letter)) for letter in "abcdefghij"))
     assert len(Domain(ten, rules, letters)) == 4_752_550
     more = Trie().grown(frozenset(Prefix(tuple(f"{a}{b}cd")) for a in "abcdef" for b in "abcdef"))
-    with pytest.raises(InputError, match=r"round 2 has 17,109,180 sums.* 16,777,216 .* 35 living prefixes"):
+    with pytest.raises(InputError, match=r"round 2 has 17,109,180 sums.* 16,777,216 .* 35 live prefixes"):
         Domain(more, rules, letters)
     assert MOST_SUMS * 4 == 64 * 2**20
 
 
 def test_a_list_of_300_000_tokens_is_accepted():
-    """Later rounds have up to 55 living prefixes. The places of votes are computed instead of listed."""
+    """Later rounds have up to 55 live prefixes. The places of votes are computed instead of listed."""
     tokens, rules = tuple(sorted(f"t{number}" for number in range(300_000))), Rules(Ballot(0.5, 2), 5, 1, 5)
     assert len(Domain(Trie(), rules, tokens)) == 300_000
     later = Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:55])), rules, tokens)
@@ -87,7 +87,7 @@ def test_a_list_of_300_000_tokens_is_accepted():
     last = Prefix((tokens[54], tokens[-1]))
     assert later.place_of(last) == len(later) - 1
     assert later.prefix_at(len(later) - 1) == last
-    with pytest.raises(InputError, match="55 living prefixes"):
+    with pytest.raises(InputError, match="55 live prefixes"):
         Domain(Trie().grown(frozenset(Prefix((token,)) for token in tokens[:56])), rules, tokens)
 
 

@@ -337,7 +337,7 @@ def test_another_ballot_list_or_trie_is_rejected_after_the_first_round(node):
     ],
 )
 def test_an_impossible_trie_is_rejected(node, trie):
-    """Each prefix must extend a living prefix by the symbols of one round, and the plan must have enough rounds."""
+    """Each prefix must extend a live prefix by the symbols of one round, and the plan must have enough rounds."""
     assert node.ask(trie) is None
     assert "does not continue" in node.refusal
 

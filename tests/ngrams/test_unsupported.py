@@ -56,7 +56,7 @@ def test_doubles_and_exact_computations_give_the_same_hits():
 
 
 def test_supported_candidates_get_separate_noise():
-    """Hits on candidates with users are replaced by their own noisy levels. All other hits remain."""
+    """If a candidate has users, its own noisy level replaces its simulated hit. All other hits remain."""
     candidates = Candidates.all_valid(Grams.of_tokens(9), 9, single=False)
     everything = spurious_hits(candidates, precise.number(0.999999), Secret.from_seed(1), "x")
     assert everything.size == 81

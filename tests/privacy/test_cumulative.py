@@ -140,7 +140,7 @@ def test_increasing_caps_are_rejected(caps):
         Caps(items, tuple((each,) for each in weights), chances)
 
 
-def test_finer_grids_give_lower_bounds():
+def test_finer_grids_give_tighter_bounds():
     """The bound for a grid with a step of 1 / 40 is within two percent of that for the finest grid."""
     caps = even(ROUNDS, 20)
     bounds = [novel_release(ROUNDS, caps, fineness=fineness) for fineness in (1 / 5, 1 / 10, 1 / 40, 1 / 320)]

@@ -67,7 +67,7 @@ def cheap_passes(step):
 
 
 def generous(step):
-    """Make the mu^2 of the charge larger than the part of the cap that users pay for."""
+    """Make the mu^2 of the charge larger than the part of the cap that users pay."""
     if step.charge is None:
         return step
     charge = replace(step.charge, square=4 * step.charge.square, sigma=step.charge.sigma / 2)

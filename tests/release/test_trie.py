@@ -22,7 +22,7 @@ def table_of(grams):
 
 
 def unpacked(packed):
-    """Unpack the data as in the page, and return the number stored with each prefix of a gram."""
+    """Unpack the data as the page does, and return the number stored with each prefix of a gram."""
     content = json.loads(zlib.decompress(b64decode(packed)))
     above, found = [()], {}
     for children, tokens, numbers in content["depths"]:

@@ -450,7 +450,7 @@ def test_min_users_applies_to_listed_items(monkeypatch):
         union.plan(BUDGET)
 
 
-# Tests of valid lists and their effects.
+# Tests of which lists are valid, and of their effects.
 
 
 def test_sources_of_several_kinds_make_one_list(tmp_path):

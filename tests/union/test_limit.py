@@ -172,7 +172,7 @@ def test_every_entry_of_a_valid_menu_can_be_planned(epsilon, delta):
 
 @pytest.mark.parametrize(("epsilon", "sets"), [(3e-4, 1), (2e-4, 1), (1e-3, 10), (1e-3, 30)])
 def test_a_menu_with_a_limit_that_cannot_run_is_rejected_before_a_charge(tmp_path, epsilon, sets):
-    """At a very small epsilon, weights of the largest limits overflow.
+    """At a very small epsilon, weights would overflow for the largest limits.
 
     In an earlier version, these limits failed after the charge.
     """

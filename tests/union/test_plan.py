@@ -62,7 +62,7 @@ def test_no_number_of_users_reaches_the_threshold_if_weights_are_too_low():
     assert "never" in str(plan)
 
 
-def test_optimal_selection_needs_fewer_users_than_noise():
+def test_optimal_selection_needs_fewer_users_than_gaussian_noise():
     """With one item per user, no Gaussian noise is necessary."""
     optimal = vp.papers.OptimalSelection().plan(PAPER)
     published = vp.papers.SetUnion(1, "policy-gaussian").plan(PAPER)

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def of_path(path: Path) -> int:
-    """Prove the records of a folder or a file, and return the exit code."""
+    """Check the claims of a file or of all records in a folder, and return the exit code."""
     try:
         ledger = path.is_file() and path.open("rb").read(len(LEDGER)) == LEDGER
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]

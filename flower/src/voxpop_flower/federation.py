@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # This section encodes the votes of a round as a vector. The trie and the alphabet are public. Therefore the children of
-# all living prefixes have the same places in the vectors of all nodes, as secure aggregation requires.
+# all live prefixes have the same places in the vectors of all nodes, as secure aggregation requires.
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -59,7 +59,7 @@ class Domain:
     """
 
     def __init__(self, trie: Trie, rules: Rules, symbols: tuple[Symbol, ...]):
-        """Number the children of every living prefix.
+        """Number the children of every live prefix.
 
         Args:
             trie: The trie before the round.
@@ -75,7 +75,7 @@ class Domain:
         # All nodes must use the same order, because otherwise votes for different prefixes would be added.
         self._live = sorted(trie.live, key=lambda each: tuple(map(str, each.symbols)))
         self._rank = {prefix.symbols: rank for rank, prefix in enumerate(self._live)}
-        # The children of a living prefix are first the words that end within the round, in increasing order of length,
+        # The children of a live prefix are first the words that end within the round, in increasing order of length,
         # and then the prefixes of full length.
         self._start: dict[tuple[int, bool], int] = {}
         self._each = 0
@@ -85,8 +85,8 @@ class Domain:
             self._each += len(symbols) ** (size - known)
         if len(self) > MOST_SUMS:
             raise InputError(
-                f"round {trie.rounds + 1} has {len(self):,} sums, {self._each:,} for each living prefix, but secure "
-                f"aggregation supports at most {MOST_SUMS:,} sums, which is {MOST_SUMS // self._each:,} living "
+                f"round {trie.rounds + 1} has {len(self):,} sums, {self._each:,} for each live prefix, but secure "
+                f"aggregation supports at most {MOST_SUMS:,} sums, which is {MOST_SUMS // self._each:,} live "
                 "prefixes. Use a smaller `unit`, fewer `symbols`, or a smaller epsilon."
             )
 
@@ -111,7 +111,7 @@ class Domain:
         # The symbols of the continuation are the digits of a number, the most significant digit first.
         for digit in digits:
             number = number * len(self._symbols) + int(digit or 0)
-        # One number encodes the living prefix, the kind of continuation and the continuation.
+        # One number encodes the live prefix, the kind of continuation and the continuation.
         return rank * self._each + start + number
 
     def prefix_at(self, place: int) -> Prefix:

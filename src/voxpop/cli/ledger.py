@@ -33,7 +33,7 @@ Dataset = Annotated[str | None, Parameter(help="Name of the data set.")]
 def init(
     file: _LedgerFile, /, *, dataset: Dataset = None, spend: SpendOptions = SpendArguments(), json: Json = False
 ) -> None:
-    """Create a data set with one budget for all its releases, and create the file if it does not exist.
+    """Register a data set with one budget for all its releases. Creates the ledger if it does not exist.
 
     The command fails if the data set already exists. The command also fails if the file existed before and is now
     missing. If the file is missing, restore its newest copy.

@@ -82,7 +82,7 @@ def read(
         InputError: If not exactly one of text, tokens, items and sequence is given, or arguments do not fit the source.
         SourceError: If the source is missing or broken, a row has no user, or a value does not fit its type. A table
             without rows is not an error.
-        ColumnError: If a column is missing or its type does not fit.
+        ColumnError: If a column is missing or has the wrong type.
 
     Example:
         >>> import polars as pl

@@ -30,7 +30,7 @@ def _best(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
 
 @jit
 def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
-    """Return the lowest level at which one more candidate would be selected, or the number of cutpoints.
+    """Return the lowest level at which one more candidate would be selected, or the number of cutpoints if none is.
 
     A candidate at level l adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best value of
     these cutpoints, plus one, is at least 0 and at least the value of every stricter cutpoint.
@@ -66,7 +66,7 @@ def at_prices(reached: Int64s, below: Int64s, each: float, chances: Floats, pric
     Args:
         reached: (bands, cutpoints), the number of candidates that reach each cutpoint, in decreasing order.
         below: (bands), the number of candidates that do not reach cutpoint r.
-        each: 1 / (1 - p_r), the number of candidates without users per counted candidate.
+        each: 1 / (1 - p_r), the estimated number of candidates without users per candidate counted in `below`.
         chances: (cutpoints), the probability that a candidate without users reaches each cutpoint, in decreasing order.
         prices: (prices), in released grams per spurious gram, in increasing order.
 

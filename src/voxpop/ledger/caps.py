@@ -130,7 +130,7 @@ class AccountLimits:
     def hold(self, guarantees: Sequence[Guarantee]) -> bool:
         """Return whether one corner has room for all releases.
 
-        Proof: "Sums only grow, so a path that ends in a corner was in this corner throughout."
+        Proof: "Sums only grow, so the corner in which a path ends had room throughout."
         """
         return any(all(part <= 1 for part in parts.values()) for parts in self.used(guarantees).values())
 

@@ -142,7 +142,7 @@ def _between(tail: Tail, value: int, bits: int) -> int | None:
     """
     context = _context(3 * bits)
     rate, offset = tail.exact(context)
-    # The place decreases as U increases, so the upper end of the interval has the smallest value.
+    # The place decreases as the uniform number increases, so the upper end of the interval gives the smallest place.
     low = _place(context, rate, offset, value + 1, bits)
     slack = context.ldexp(1 + abs(low), -2 * bits + 64)
     first = max(int(context.ceil(low - slack)) - 1, 0)

@@ -165,7 +165,7 @@ def _apart(events: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _moment(value: str) -> str:
-    """Return a time in UTC, because a column needs times of one kind. Other values are returned unchanged."""
+    """Convert a time to UTC, because all times of a column need one time zone. Return other values unchanged."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:

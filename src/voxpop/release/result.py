@@ -89,7 +89,7 @@ class Metadata:
 
     @staticmethod
     def texts() -> list[str]:
-        """Return the names of the text fields, which are all fields except the entry of the ledger."""
+        """Return the names of the text fields, which are all fields except the ledger entry."""
         return [each.name for each in fields(Metadata) if each.name != "ledger"]
 
     def to_dict(self) -> dict[str, Any]:

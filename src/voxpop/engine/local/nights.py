@@ -228,7 +228,7 @@ class NightlyPools:
         return self.words.take(int64_array(chosen)), self.released[chosen], self.levels[chosen] != UNLISTED
 
     def remove(self, key: int) -> Removed | None:
-        """Remove the pool and the budget of a user. Return None for a user without a pool and a budget.
+        """Remove the pool and the budget of a user. Return None if the user has neither.
 
         The key remains, because later rows must not give the user a second budget. Items and scores also
         remain.

@@ -199,7 +199,7 @@ class PoolUsers:
     def draw(self, size: int, pass_name: str) -> None:
         """Give every user a pool of at most `size` undecided items, drawn uniformly without replacement.
 
-        The pool also contains the user's items of a public list.
+        The pool also contains the user's items that are on a public list.
         """
         pooled = np.full_like(self.states, RELEASED)
         for number, batch in self._each(lambda each: self._pool(each, size, pass_name)):

@@ -366,7 +366,7 @@ class SparkNights:
         return pa.concat_arrays([string_array([]), *(words_of(chunk) for chunk in found.column("word").chunks)])
 
     def remove(self, key: int) -> Removed | None:
-        """Remove the pool and the budget of a user. Return None for a user without a pool and a budget."""
+        """Remove the pool and the budget of a user. Return None if the user has neither."""
         from pyspark.sql import functions as sql
 
         users, items = self._both

@@ -161,7 +161,7 @@ def _span(numbers: Sequence[int]) -> str:
 
 
 def _limits(plan: Mapping[str, Any]) -> list[int]:
-    """Return the limit of each length. Only plans of DPNE can contain a list of limits."""
+    """Return the limit for each length. Only plans of DPNE can contain a list of limits."""
     limit = plan["max_phrases_per_user"]
     return [limit] * plan["max_length"] if isinstance(limit, int) else [int(each) for each in limit]
 

@@ -114,7 +114,7 @@ def _forecast(valid: Candidates, state: State) -> Forecast:
 
 
 def _screening(state: State, ballot: NextVote, square: float) -> Pass:
-    """Run a screening vote on the pruned valid candidates at a small charge. Candidates that pass join the vote."""
+    """Run a screening vote, at a small charge, on valid candidates that were pruned. Those that pass join the vote."""
     length, valid, likely = state.length, ballot.forecast.valid, ballot.likely
     voting = state.plan.mechanism.voting(length)
     # `hits` is the expected number of pruned candidates without users that pass, per gram released at the preceding

@@ -269,7 +269,7 @@ def _usable(rounds: Sequence[AdaptiveRound], score: CumulativeScore, number: int
 
 
 def _rough_cutoff(widest: float, target: float, rounds: int, promise: MinUsersBound | None) -> float:
-    """Return a generous upper bound on the cutoffs of all rounds, for noise of at most `widest`."""
+    """Return a generous upper bound on the cutoffs of all rounds, if no noise scale exceeds `widest`."""
     wide = 2 * widest
     cutoff = (12.0 + ALPHA) * wide + 1.0 + sqrt(-log(target))
     if promise is None:

@@ -107,7 +107,7 @@ def users_grid(plan: Mapping[str, Any], noun: str, note: str) -> "Grid":
 
 
 def _users_rows(plan: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return the probabilities, and the number of users that an item needs for each number of items per user."""
+    """Return the probabilities of release, and for each number of items a row of the numbers of users needed."""
     users = {(row["items"], row["probability"]): row["users"] for row in plan["users_needed"]}
     sizes, probabilities = (sorted(set(each)) for each in zip(*users, strict=True))
     rows = [[f"{size:,}", *(whole(users[size, each]) for each in probabilities)] for size in sizes]

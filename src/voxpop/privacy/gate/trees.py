@@ -188,7 +188,7 @@ class PathsGate(Gate[PathsProof]):
         Args:
             rows: The row of the gram in the last level that each new gram continues; empty for the root.
             symbols: The symbol that each new gram adds.
-            parts: The part of the remaining epsilon on its path that each new gram spends.
+            parts: For each new gram, the fraction that it spends of the epsilon that remains on its path.
         """
         width, root = self.paths.limits.alphabet + 1, self.numbers.size == 0
         last = self.numbers[self._first :]

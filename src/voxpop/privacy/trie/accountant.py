@@ -55,7 +55,8 @@ def trie_delta(epsilon: float, ballot: Ballot, rounds: int, words: Words = "one"
         ballot: The distribution of a user's votes in every round, and the threshold.
         rounds: The number of rounds.
         words: `one` if a user votes for the same word in every round, `many` if a user may vote for any of their words.
-        nodes: The number of nodes. More nodes give a smaller bound, but the bound is correct for every number of nodes.
+        nodes: The number of interpolation nodes. More nodes give a smaller bound, but the bound is correct for every
+            number of nodes.
 
     Returns:
         The bound on delta, at most 1.
