@@ -434,10 +434,7 @@ class Keys:
 
 
 def _python_values(values: pa.Array) -> list[Any]:
-    """Return Python values.
-
-    Times finer than microseconds become pandas values, or numpy values if pandas is not installed.
-    """
+    """Return Python values. Times finer than microseconds become pandas values, or numpy values without pandas."""
     try:
         return list(values.to_pylist())
     except (ValueError, ImportError):

@@ -217,8 +217,7 @@ class KeyCounts(TypedMechanism):
     Attributes:
         columns: The type of each column by name, as Arrow prints it. The types must be declared, not inferred from the
             values.
-        joint: The columns of each set of keys. A set with some of the columns of another set contains margins of that
-            set.
+        joint: The columns of each set of keys. A set with some columns of another set contains margins of that set.
         max_keys_per_user: A public bound on the number of keys per user in all sets together, such as 1 if each account
             has one plan. With a bound, the release makes no private choice. If a user has more keys, this number of
             them is drawn at random.
@@ -420,8 +419,7 @@ def profile(
             fewer users; see `voxpop.Items`. A release of keys accepts no list.
         max_keys_per_user: A public bound on the number of keys per user, such as 1 if each account has one plan. This
             argument applies only to a release of keys.
-        other_rows: Whether the rows of keys that are not released are also measured. This argument applies only to a
-            release of keys.
+        other_rows: Whether the rows of keys that are not released are also measured, only for a release of keys.
         repeated: Whether the release is one of many, such as one every week. This argument applies only to a release of
             keys.
         types: The types of columns that the source does not declare; see `voxpop.read`.
