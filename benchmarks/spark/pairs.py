@@ -21,7 +21,6 @@ from benchmarks.support.core_seconds import Used, used_by
 BENCHMARK = Benchmark(
     __file__, ("spark_pairs", "spark_costs"), ON_SPARK, minutes=15, environment=".venv-spark", seeds="1"
 )
-PAIRS = 40_000_000
 PARTITIONS = 8
 SESSION = """
 import sys
@@ -55,8 +54,10 @@ SIDES = {
     "polars": POLARS,
     "local engine, adaptive rounds": LOCAL,
 }
-SIZES = ((10_000_000, 1), (40_000_000, 2), (100_000_000, 2))
-"""The numbers of pairs and cores for the check of the cost model."""
+SIZES = ((40_000_000, 2), (10_000_000, 1), (100_000_000, 2))
+"""The numbers of pairs and cores for the check of the cost model. The first ones are also those of plain Spark."""
+PLAIN_SECONDS = 56.4
+"""The seconds of plain Spark on the machine of the cost model, for the first size."""
 
 
 class Costs(NamedTuple):
@@ -77,7 +78,7 @@ class Costs(NamedTuple):
     worker: float
 
     def seconds(self, pairs: int, cores: int) -> float:
-        """Predict the seconds of a whole process."""
+        """Predict the seconds of a whole process on the machine of the model."""
         return self.start + pairs / 1e6 * (self.parallel / cores + self.serial)
 
     def memory(self, pairs: int) -> float:
@@ -98,31 +99,34 @@ def main() -> None:
         "--sizes", type=int, nargs="*", help="millions of pairs: measure the cost model there, write nothing"
     )
     given = parser.parse_args()
-    sizes = [(millions * 1_000_000, cores) for millions in given.sizes for cores in (1, 2)] if given.sizes else SIZES
+    more = [(millions * 1_000_000, cores) for millions in given.sizes for cores in (1, 2)] if given.sizes else SIZES[1:]
     head = ["weighting", "pairs", "cores", "seconds", "predicted", "ratio", "worker, MB", "predicted", "ratio"]
     model, sides = [head], [["side", "seconds", "to plain Spark", "processor seconds", "jobs", "tasks"]]
-    for pairs, cores in sizes:
+    slower = 0.0
+    for number, (pairs, cores) in enumerate([SIZES[0], *more]):
         path = pairs_file(pairs)
-        runs = {name: measured(SIDES[name], path, cores) for name in (SIDES if pairs == PAIRS else COSTS)}
+        runs = {name: measured(SIDES[name], path, cores) for name in (COSTS if number else SIDES)}
+        slower = slower or runs["plain Spark"].used.seconds / PLAIN_SECONDS
         for name, costs in COSTS.items():
-            used, seconds, memory = runs[name].used, costs.seconds(pairs, cores), costs.memory(pairs) / 1e6
+            used, seconds, memory = runs[name].used, slower * costs.seconds(pairs, cores), costs.memory(pairs) / 1e6
             took = [f"{used.seconds:.1f}", f"{seconds:.1f}", f"{seconds / used.seconds:.2f}"]
             peak = used.worker / 1e6
             model.append(
                 [name, f"{pairs:,}", str(cores), *took, f"{peak:.0f}", f"{memory:.0f}", f"{memory / peak:.2f}"]
             )
             print(model[-1], f"{used.core_seconds:.1f}", flush=True)
-        if pairs == PAIRS:
+        if not number:
             base = next(iter(runs.values())).used.seconds
             for name, (used, jobs, tasks) in runs.items():
                 took = [f"{used.seconds:.1f}", f"{used.seconds / base:.2f}", f"{used.core_seconds:.1f}"]
                 sides.append([name, *took, str(jobs or "–"), str(tasks or "–")])
     if given.sizes:
         return
-    note = f"{PARTITIONS} partitions, 4 GiB for Java; whole processes, one run each."
+    pairs, note = SIZES[0][0], f"{PARTITIONS} partitions, 4 GiB for Java; whole processes, one run each."
+    scaled = f"Predicted seconds are multiplied by {slower:.2f}, by which plain Spark is slower than for the model."
     title = "Set union on Spark and the same work without privacy"
-    BENCHMARK.table(title, sides, "spark_pairs", f"{PAIRS:,} pairs, local[2], {note}")
-    BENCHMARK.table("Set union on Spark: the cost model beside measurements", model, "spark_costs", note)
+    BENCHMARK.table(title, sides, "spark_pairs", f"{pairs:,} pairs, local[2], {note}")
+    BENCHMARK.table("Set union on Spark: the cost model beside measurements", model, "spark_costs", f"{note} {scaled}")
 
 
 class Run(NamedTuple):
