@@ -85,8 +85,8 @@ class Job:
         """Return the job as arguments of the command line, with environment variables substituted.
 
         Args:
-            names: The arguments of the command that receives the result, if it is another command. Arguments that the
-                other command does not have are omitted.
+            names: The arguments of another command, such as `plan`, if the returned list is for that command. Arguments
+                that the other command does not have are omitted.
 
         Raises:
             InputError: A key is unknown, or an environment variable is missing or not permitted.

@@ -36,7 +36,7 @@ def init(
     """Register a data set with one budget for all its releases. Creates the ledger if it does not exist.
 
     The command fails if the data set already exists. The command also fails if the file existed before and is now
-    missing. If the file is missing, restore its newest copy.
+    missing. In this second case, restore the newest copy of the file.
 
     Example: `voxpop ledger init team.ledger --dataset posts --epsilon 8 --delta 1e-6`
     """

@@ -191,7 +191,7 @@ def opened_source(source: Any, run: RunArguments) -> Any:
 
 
 def _without_hidden(source: list[str]) -> list[str]:
-    """Return the paths without those of hidden and temporary files, which `vp.read` skips but a shell may include."""
+    """Return the paths without hidden and temporary names, which `vp.read` skips but a shell may include."""
     seen = [path for path in source if not is_hidden(Path(path).name)]
     if not seen or len(seen) == len(source):
         return source

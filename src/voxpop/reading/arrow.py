@@ -111,7 +111,7 @@ MOST_NUMBERS = 1 << 31
 
 
 def check_width(count: int, what: str) -> None:
-    """Raise an error if there are more objects than 32-bit numbers.
+    """Raise an error if there are more objects than nonnegative signed 32-bit integers.
 
     Args:
         count: The number of distinct objects.

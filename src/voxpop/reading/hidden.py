@@ -1,9 +1,9 @@
 """Files in a folder or pattern that are not part of a table, such as hidden and temporary files.
 
 The rule for names is the same as in Spark and pyarrow. In every folder below the caller's folder, names that begin with
-a dot or an underscore are skipped, except for partition folders such as `_year=2026`. Temporary files of editors,
-downloads and copies are skipped as well. A path that the caller writes in full is always read. Tables that list their
-files in a log raise an error.
+a dot or an underscore are skipped, except for partition folders such as `_year=2026`. Temporary names, such as those of
+editors, downloads and copies, are skipped as well. A path that the caller writes in full is always read. Tables that
+list their files in a log raise an error.
 """
 
 from collections.abc import Iterable
@@ -91,7 +91,7 @@ def check_no_log(folders: Iterable[Path]) -> None:
     Files that the log does not list contain removed rows, or rows that are not yet valid.
 
     Args:
-        folders: Folders with files of a source. Their parent folders are checked too.
+        folders: Folders with files of a source. All folders above them are checked too.
 
     Raises:
         SourceError: If one of the folders contains a Delta, Iceberg or Hudi table, or the output of a Spark stream.

@@ -228,7 +228,7 @@ def columns_batches(source: Mapping[Any, Any], request: Request) -> Batches:
 
 
 def array_of_column(values: Any, column: Column) -> Any:
-    """Return the values of a column in the type that its dtype declares, or as Python objects are read."""
+    """Return a column in the type that its dtype declares, or convert it by the rule for Python objects."""
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InputError(f'the column "{column.name}" of a dictionary must be a list, got {type(values).__name__}.')
     package = type(values).__module__.partition(".")[0]

@@ -108,7 +108,7 @@ def _by_call(tokenise: Callable[[list[str]], Any], texts: pa.Array) -> pa.Array:
     wanted = "a list of strings for each text"
     try:
         answer = tokenise(texts.to_pylist())
-    except MemoryError:  # The tokenizer did not cause this error, so the reader reports it.
+    except MemoryError:  # This is not treated as a fault of the tokenizer, so the reader reports it.
         raise MemoryError("no memory was left for the tokens of some texts.") from None
     except Exception as error:
         kind = type(error).__name__

@@ -96,8 +96,8 @@ def identities(users: pa.Array, keys: Uint64s) -> Uint64s:
         keys: uint64 by user.
 
     Returns:
-        uint64 (users, 2), with an evenly spread first column. For an integer, these numbers are a permutation of the
-        integer and 0. For a string, they are 128 bits of BLAKE2b, which no two strings share.
+        uint64 (users, 2), with an evenly spread first column. For an integer, they are the result of `spread`, which
+        permutes 64-bit integers, and 0. For a string, they are 128 bits of BLAKE2b, which no two strings share.
     """
     if pa.types.is_integer(users.type):
         return np.stack([spread(keys), np.zeros_like(keys)], axis=1)
