@@ -200,7 +200,8 @@ class RunArguments:
 
     Attributes:
         engine: "local" to run on this machine, or "spark".
-        master: Address of Spark, such as local[*], spark://host:7077, yarn, k8s://..., or sc://host:15002 for Spark Connect.
+        master: Address of Spark, such as local[*], spark://host:7077, yarn or k8s://..., or of Spark Connect, such as
+            sc://host:15002.
         partitions: Number of partitions of users on Spark. The default is the number of concurrent tasks.
         memory: Memory limit, such as 2GiB. Data that does not fit is written to work files.
         work_folder: Folder for work files. The default is TMPDIR.

@@ -165,7 +165,7 @@ def _apart(events: list[dict[str, str]]) -> list[dict[str, str]]:
 
 
 def _moment(value: str) -> str:
-    """Convert a time to UTC, because either all times of a column have a time zone or none. Return other values as is."""
+    """Convert a time to UTC, because all times of a column have a time zone or none has. Return other values as is."""
     try:
         moment = datetime.fromisoformat(value)
     except ValueError:
