@@ -50,7 +50,7 @@ def measured() -> tuple[float, int]:
 
 
 def run() -> None:
-    """Read and release the input, and print the elapsed seconds and the peak memory after each step."""
+    """Read the input, release items and phrases, and print the elapsed seconds and the peak memory after each step."""
     import voxpop as vp
 
     begun = time.perf_counter()

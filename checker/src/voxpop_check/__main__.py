@@ -153,7 +153,7 @@ def _parsed(text: str) -> Any:
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object, and require distinct names, because JSON readers treat repeated names differently."""
+    """Return an object, and require distinct names, because JSON readers differ in how they treat repeated names."""
     require(len({name for name, _ in pairs}) == len(pairs), "a name occurs twice in an object")
     return dict(pairs)
 

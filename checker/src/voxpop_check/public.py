@@ -72,7 +72,7 @@ def _order(k: int, r: arb, epsilon: arb, log: float) -> arb:
 
 
 def selection(numbers: SimpleNamespace, epsilon: arb, _: arb) -> Terms:
-    """Prove optimal selection (docs/privacy/optimal-selection.md). The certificate contains the delta of the rule."""
+    """Prove optimal selection (docs/privacy/optimal-selection.md), which is private at the delta in the certificate."""
     require(0 < numbers.delta < 1 and numbers.few >= 0, "the numbers of the rule are out of range")
     return [
         ("rule", numbers.delta, "the recursion of the rule"),

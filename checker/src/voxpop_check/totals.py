@@ -232,7 +232,7 @@ def replay(budget: tuple[float, float], entries: Sequence[dict[str, Any]]) -> di
         stated = each["mechanism"], each["guarantee"]
         if each["reserve"]:
             # An earlier reserve with this mechanism and guarantee paid for the release. The reserve pays for as many
-            # releases as were charged to it.
+            # releases as it was charged for.
             paid = left.get(each["reserve"], (0, None))
             part = "drawn" if paid[0] > 0 and paid[1] == stated and each["times"] == 1 else ""
             left[each["reserve"]] = (paid[0] - 1, paid[1])

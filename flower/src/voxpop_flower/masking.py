@@ -338,7 +338,7 @@ class Collector:
 
         came: dict[str, Any] = {"nodes": list(self.masked)}
         shares = self._stage("unmasking", dict.fromkeys(self.masked, came), shares_of)
-        # The sums are modulo 2^32. The masks of two nodes cancel here if both nodes sent their sums.
+        # The sums are modulo 2^32. The pair masks of two nodes cancel here if both nodes sent their sums.
         total: Sums = np.zeros(self.length, np.uint32)
         for vector in self.masked.values():
             total = total + vector

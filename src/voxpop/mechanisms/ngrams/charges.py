@@ -190,7 +190,7 @@ def words_shares(
     """Return pairs of a number of users and the share of mu^2 that length 1 gets from this number of users on.
 
     If all grams have equal values, these are the usual pairs. Otherwise the odds of every share are multiplied by the
-    value of a word relative to the mean value of longer grams.
+    worth of length 1 relative to the mean worth of later lengths.
     """
     # The shares of lengths 2, 3, ... relative to the share of length 2, if all grams have equal values.
     falling = [tuned.VOTE_FALL**number for number in range(len(worths) - 1)]

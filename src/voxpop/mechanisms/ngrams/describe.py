@@ -41,8 +41,7 @@ class _Facts(NamedTuple):
     Attributes:
         choices: The text about the settings of the mechanism, or an empty string.
         pruning: The rule that selects the candidates, or an empty string for the usual rule.
-        alone: A function that returns, for each of the given votes, the probability that a phrase of one user is
-            released.
+        alone: A function that returns the probabilities that a phrase of one user is released in the given votes.
         later: A function that returns the parts of the budget after length 1, given the parts that ran and their total.
         limit: The end of the sentence about spurious phrases.
         about: The sentences about the passes of longer lengths, one per line.

@@ -212,7 +212,7 @@ class Pass:
 
 
 class Runner:
-    """The object that runs passes through the gate of a release, which returns no private data."""
+    """The object that runs passes through the gate of a release. The gate returns no private data."""
 
     def __init__(self, engine: Engine, gate: "AdaptiveGate | ThresholdGate", listed: PublicParts | None = None) -> None:
         """Store the private data, their gate, and the public list of words, if there is one."""

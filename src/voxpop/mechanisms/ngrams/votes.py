@@ -44,7 +44,7 @@ def cutpoints_below(usual: float, released: int, candidates: int) -> Floats:
 
 
 def cutpoints_above(usual: float, top: float) -> Floats:
-    """Return the increasing cutpoints above the published threshold, in sigma. These only indicate weights of grams.
+    """Return the increasing cutpoints above the published threshold, in sigma. They also show the weights of grams.
 
     Args:
         usual: The published threshold, in sigma.

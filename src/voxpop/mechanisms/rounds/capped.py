@@ -44,9 +44,9 @@ def spare(mus: tuple[float, ...]) -> float:
 
 
 def levels(steps: Floats, mu: float, limit: int, pool: int) -> tuple[tuple[tuple[int, ...], ...], tuple[float, ...]]:
-    """Return the caps of all rounds at each level, in multiples of 2^-30, and the probability of an item at each level.
+    """Return the caps of all rounds, and the probability that an item is drawn, at each level.
 
-    The first level has no caps.
+    The caps are in multiples of 2^-30. The first level has no caps.
 
     Args:
         steps: The score that a weight of 1 adds in each round, which is c_r mu_r, in any unit.

@@ -1,4 +1,4 @@
-"""The private choice of the limit, based on a noisy histogram and on a menu of rounds for each limit.
+"""The private choice of the limit from a noisy histogram, and the menu with the rounds of each limit.
 
 Every user adds 1 to one class, which depends on the user's number of distinct items. The noisy counts select a limit,
 and the rounds of this limit run. The guarantee follows from caps that every limit satisfies (docs/privacy/limit.md).

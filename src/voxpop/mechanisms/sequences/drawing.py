@@ -50,7 +50,7 @@ def draw_sessions(tree: ContextTree, sums: Floats, fit: Fitted, seeds: Uint64s) 
         seeds: uint64, one seed per sequence.
 
     Returns:
-        The sequences, in the order of the seeds. Each sequence depends on all seeds.
+        The sequences, in the order of the seeds. A sequence depends not only on its own seed.
     """
     step = max(1, _MOST_TOGETHER // tree.max_length)
     pieces = [_draw_together(tree, sums, fit, seeds[start : start + step]) for start in range(0, seeds.size, step)]

@@ -44,7 +44,7 @@ class Sequences(Mechanism["Corpus", "SequenceModel"]):
             maximum is usually 20 symbols. The maximum is lower if noise explains the longer sequences, and higher (at
             most 1,000) if a fifth of the users have longer sequences. Choose a number without looking at the data.
         max_gram: The length of the longest counted gram, which consists of a context and the symbol after it.
-        alphabet: All tokens that can occur, as distinct strings or a release of single items. The alphabet is public.
+        alphabet: The tokens of the model, as distinct strings or a release of single items. The alphabet is public.
             Other tokens are removed from every sequence, unless `other` is given. If the alphabet was released from the
             same data, both releases spend budget, and `voxpop.privacy.composition.compose` returns their total. "find"
             finds the alphabet with a quarter of epsilon and all of delta.
