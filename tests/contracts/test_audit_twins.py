@@ -197,7 +197,7 @@ def test_a_server_that_needs_one_vote_fewer_is_detected(monkeypatch):
 
     monkeypatch.setattr(hitters_releasing, "grown_trie", content)
     others = int(case.name.split()[1])
-    loose = replace(plan.rules.ballot, theta=plan.theta - 1)  # a margin of one vote above theta - 1 changes nothing
+    loose = replace(plan.rules.ballot, theta=plan.theta - 1)  # theta votes of a user have the effect of theta - 1
     chances = [discovery_rate(holders, loose, 1) for holders in (others + 1, others)]
     assert_refuted_or_off_plan(case, *chances, TRIALS)
 

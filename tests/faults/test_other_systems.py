@@ -2,7 +2,7 @@
 
 The simulations do not prove that voxpop works on these systems.
 
-macOS has no atomic exchange of folders, and its allocator accepts no advice. Windows has no `fcntl`, cannot open
+macOS has no `renameat2` to exchange folders, and its allocator accepts no advice. Windows has no `fcntl`, cannot open
 folders or rename onto an existing path, gives no advice on mapped pages, and can prevent the removal of a file that is
 being read.
 """

@@ -51,7 +51,7 @@ def test_the_delta_of_gaussian_rounds_agrees_with_a_computation_to_eighty_digits
 
 @given(st.floats(0.1, 5), st.floats(1e-9, 0.5), st.floats(0.05, 2), st.floats(0, 1), st.floats(0, 1))
 def test_the_delta_of_gaussian_rounds_increases_with_both_arguments(epsilon, novel, mu, less_novel, less_mu):
-    """Delta never decreases, so the largest probability of a hit and the largest mu give an upper bound."""
+    """Delta never decreases in either argument, so the largest probability of a hit and the largest mu give a bound."""
     smaller = gaussian_rounds(epsilon, novel * less_novel, mu * less_mu)
     assert smaller <= gaussian_rounds(epsilon, novel, mu) * (1 + 1e-10)
 

@@ -153,7 +153,7 @@ def hit(larger: list[Round], smaller: list[Round]) -> bool:
 def _shown(
     kept: Round, before: Round | None, items: list[Any], weights: Int64s, own: list[tuple[Any, ...]]
 ) -> list[tuple[Any, ...]]:
-    """Record the decided items, and return their outcomes, or the outcomes of an earlier round if it has any."""
+    """Record the decided items, and return their outcomes, or the outcomes that `before` has for the same items."""
     known = {} if before is None else before.outcomes
     outcomes = [known.get(item, each) for item, each in zip(items, own, strict=True)]
     kept.weights.update(zip(items, weights.tolist(), strict=True))

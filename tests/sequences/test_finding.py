@@ -35,7 +35,7 @@ def test_both_steps_spend_at_most_the_budget(epsilon):
     try:
         plan = vp.Sequences(alphabet="find").plan(vp.Budget(epsilon, 1e-7))
     except vp.errors.BudgetError:
-        # If a quarter of epsilon is so large that rounding errors cost more than delta, planning raises an error.
+        # If a quarter of epsilon is so large that finite arithmetic costs more than delta, planning raises an error.
         assert epsilon > 100
         return
     spent = Fraction(plan.finding.epsilon) + Fraction(plan.counting.epsilon)

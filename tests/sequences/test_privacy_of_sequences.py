@@ -291,8 +291,8 @@ def test_no_released_lengths_in_a_small_case_cost_more_than_epsilon(extra):
         assert loss <= 1, lengths
         visited.add((longest, steps))
         worst = max(worst, loss)
-    # A length of 1 is never chosen. The class after a clear class is included as a whole, and the usual length is 2 if
-    # no class is clear.
+    # A length of 1 is never chosen. The class after a clear class is included as a whole. If no class is clear, the
+    # usual length, which is 2, determines this class.
     assert visited == {(2, 2), (3, 2), (3, 3), (4, 4)}
     assert worst == 1
 

@@ -45,7 +45,7 @@ class Growing:
     conf: ClassVar = {"spark.dynamicAllocation.enabled": "true", "spark.sql.shuffle.partitions": "70"}
 
 
-def test_dynamic_allocation_requires_a_given_number_of_places():
+def test_with_dynamic_allocation_the_number_of_places_is_a_setting():
     """With dynamic allocation, the number of executors would depend on the data."""
     assert cores(Growing()) == 70
 

@@ -1,4 +1,4 @@
-"""Tests of the tasks of the Spark engine in this process, including histograms for any placement of users."""
+"""Tests of the tasks of the Spark engine in this process. Histograms are the same for any placement of users."""
 
 from dataclasses import replace
 from importlib import metadata

@@ -1,4 +1,4 @@
-"""Functions for the delta of adaptive rounds without the cost of rounding, for plans with changed numbers."""
+"""Functions for the delta of adaptive rounds without the cost of finite arithmetic, for plans with changed numbers."""
 
 from voxpop.privacy.certificate import exact_delta
 from voxpop.privacy.passes import AdaptiveProof, Choice, Claim, Later, Slack

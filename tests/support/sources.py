@@ -401,7 +401,7 @@ def check_same(alone: Any, engine: Any, owners: set[int]) -> None:
 
 
 def check_subsets(read: Callable[..., Any], make: Callable[[list[Row]], Any], rows: list[Row], columns: Any) -> None:
-    """Check that the rows of each user give the same data for any order of users, and without all other users."""
+    """Check that the rows of each user give the same data in any order of users, alone, and without any one user."""
     whole = outcome(read, make(rows), columns)
     if whole is None:
         return

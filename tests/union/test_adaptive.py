@@ -97,7 +97,7 @@ def test_plans_for_every_budget_are_within_the_budget(epsilon, delta, limit):
 
 
 def test_a_delta_that_is_too_small_is_rejected():
-    """The delta is smaller than the cost of rounding."""
+    """The delta is smaller than the cost of finite arithmetic."""
     with pytest.raises(BudgetError, match="at least"):
         vp.Items().plan(vp.Budget(1.0, 1e-24))
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("fixed_secrets")
     ids=repr,
 )
 def test_every_weighting_releases_common_items_and_no_rare_items(crowd, budget, union):
-    """The most common item and less than half of all items are released, in order."""
+    """The most common item is released, less than half of all items are released, and items are in order."""
     release = union.release(crowd, budget, seed=1)
     items = release.to_list()
     assert "item 0000" in items

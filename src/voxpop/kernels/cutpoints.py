@@ -30,7 +30,9 @@ def _best(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
 
 @jit
 def _loosest(reached: Int64s, empty: float, chances: Floats, charge: float) -> int:
-    """Return the lowest level at which one more candidate would be selected, or the number of cutpoints if none is.
+    """Return the lowest level at which one more candidate would be selected.
+
+    If there is no such level, return the number of cutpoints.
 
     A candidate at level l adds one to the counts of cutpoints 0 to l. Therefore it is selected if the best value of
     these cutpoints, plus one, is at least 0 and at least the value of every stricter cutpoint.

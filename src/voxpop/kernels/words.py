@@ -144,7 +144,7 @@ def _decode(data: Bytes, position: Whole) -> tuple[Whole, Whole]:
 
 @jit
 def _packed(code: Whole) -> tuple[np.uint64, Whole]:
-    """Return the UTF-8 bytes of a code point as one number, with the first byte in the lowest bits, and their count."""
+    """Return the UTF-8 bytes of a code point as one number (first byte in the lowest bits), and the number of bytes."""
     if code < 0x80:
         return np.uint64(code), 1
     last = 0x80 | (code & 0x3F)

@@ -53,7 +53,7 @@ from voxpop.privacy.weightings.rule import CalibratedRule, RuleSetting
 
 NEGLIGIBLE = 1e-4
 """A crude bound on the probability that novel items are released replaces the exact recursion if it is below this share
-of delta (or of the cap on this probability if the rounds are chosen privately).
+of the delta of one data set (or of the cap on this probability if the rounds are chosen privately).
 """
 _MOST_UNITS = 2**62
 CAPPED = "capped"

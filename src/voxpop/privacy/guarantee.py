@@ -239,9 +239,9 @@ def odds_after(epsilon: float, delta: float, before: float) -> float:
     """Return the largest probability, after a release, that a particular person took part.
 
     This bound is valid for every conclusion that a release suggests with a probability of at least 100 delta if the
-    person took part. Let d be the probability of the conclusion in this case. If the person did not take part, this
-    probability is at least (d - delta) / e^epsilon, which is at least 0.99 d / e^epsilon, and the bound follows from
-    Bayes' rule. If delta is 0, the bound is valid for every conclusion.
+    person took part. Let d be the probability of the conclusion in this case. If the person did not take part, the
+    conclusion has a probability of at least (d - delta) / e^epsilon, which is at least 0.99 d / e^epsilon, and the
+    bound follows from Bayes' rule. If delta is 0, the bound is valid for every conclusion.
 
     Args:
         epsilon: The epsilon of the guarantee.

@@ -259,7 +259,7 @@ def walk_slack(epsilon: float, passes: int) -> float:
 
 @proved("known.md#what-integers-and-doubles-change")
 def paired_pool(pool: int, listed: int) -> int:
-    """Return the size of a pool with at least as many pairs as the pairs of one user's items that could share 64 bits.
+    """Return the size of a pool with at least as many pairs as one user has pairs of items that could share 64 bits.
 
     Proof: "A user has at most W (N + W) pairs of a novel item and another item."
 

@@ -165,7 +165,8 @@ def gumbel_spread(rate: float) -> float:
 def behind(picks: int, candidates: int, rate: float, probability: float) -> float:
     """Return a bound on the difference between counts that are ranked out of order, for a given probability.
 
-    With this probability, no pick is lower than the largest count that was still available by this bound or more.
+    With this probability, the count of every pick is less than this bound below the largest count that was still
+    available.
     """
     # One pick has an error of at least t with probability at most n e^(-rate t) (McSherry and Talwar, 2007). The code
     # solves the union bound over k picks for t.

@@ -83,7 +83,7 @@ def test_one_round_needs_at_least_as_many_users_as_the_bound(epsilon, least):
     """With single votes, no plan needs fewer users than the bound in docs/privacy/heavy-hitters.md.
 
     For each threshold, the test uses the largest rate that is valid for one round. Delta is a maximum over numbers of
-    users, so the numbers that the test omits can only make the bound lower.
+    users, so if the test omits a number, the bound can only be lower.
     """
     holders, best = np.arange(1200), 10**6
     for theta in range(2, 60):

@@ -45,7 +45,7 @@ class Holdings:
             own names.
         limit: The memory limit of weighing; None for unlimited memory.
         words: large_string (size), the items at length 1. Draws use the bytes of these items as names, because ids
-            depend on the other items. Longer grams have the value None.
+            depend on the other items. This attribute is None for longer grams.
         order: int64 (users), the users in weighing order, or None if users are stored in this order.
     """
 

@@ -4,9 +4,9 @@ The place of a user is the partition that contains the user. The place of an ite
 128 bits determines. Places and reducers are set up once, when pools are drawn. In a round, every place of users sends
 each reducer the weights of the reducer's undecided items. The reducer keeps the scores and returns the states. A round
 needs two shuffles, one with 8 bytes and one with one byte for each item of each place. Places and reducers agree on an
-order of items, so the messages of a round contain no names. No task runs before `released` is called. If all pools fit
-in one task, that task runs all rounds with the same messages, because starting the tasks of a round takes longer than
-their work.
+order of items, so the messages of a round contain no names. The tasks of later rounds run only when `released` or
+`levels` is called. If all pools fit in one task, that task runs all rounds with the same messages, because starting the
+tasks of a round takes longer than their work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -57,7 +57,7 @@ def restricted_weighing(
     order: str,
     paying: Paying | None = None,
 ) -> Weighing:
-    """Return a weighing that contains only the keys of its sample and order."""
+    """Return a weighing that contains no keys except those of its sample, of the names of words, and of its order."""
     purposes = [sample_of(pass_name), f"{WORDS_PASS}{TEXT}"]
     if shares.sequential:
         purposes.append(order_of(order))

@@ -101,7 +101,7 @@ class ClassShares:
 
     @proved("counts.md#the-choice-of-the-limit")
     def add(self, histogram: Int64s, items: Int32s, starts: Int64s, bounds: Int64s | None = None) -> None:
-        """Add 1 to the class of each user with bounded sets, in place.
+        """Add 1 to the class of each user who has a counted gram, in place.
 
         Proof: "The class is a function of the user's own data and of S, so one user moves the counts by one unit
         vector."
