@@ -46,18 +46,20 @@ WEIGHTED = "vp.papers.SetUnion(100, 'weighted', accounting='joint').release(corp
 ADAPTIVE = "vp.Items(max_items_per_user=100).release(corpus, budget, seed=1)\n"
 LOCAL = "import sys\n" + OURS + "corpus = read(sys.argv[1])\n" + ADAPTIVE
 POLARS = 'import sys\nimport polars as pl\npl.scan_parquet(sys.argv[1]).unique().group_by("item").len().collect()\n'
-WEIGHTED_SIDE, ADAPTIVE_SIDE = "Spark, weighted", "Spark, adaptive rounds"
+PLAIN_SIDE, WEIGHTED_SIDE, ADAPTIVE_SIDE = "plain Spark", "Spark, weighted", "Spark, adaptive rounds"
 SIDES = {
-    "plain Spark": PLAIN,
+    PLAIN_SIDE: PLAIN,
     WEIGHTED_SIDE: ON + WEIGHTED,
     ADAPTIVE_SIDE: ON + ADAPTIVE,
     "polars": POLARS,
     "local engine, adaptive rounds": LOCAL,
 }
-SIZES = ((40_000_000, 2), (10_000_000, 1), (100_000_000, 2))
-"""The numbers of pairs and cores for the check of the cost model. The first ones are also those of plain Spark."""
+PAIRS, CORES = 40_000_000, 2
+"""The number of pairs and of cores for the comparison of all sides."""
 PLAIN_SECONDS = 56.4
-"""The seconds of plain Spark on the machine of the cost model, for the first size."""
+"""The seconds of plain Spark in this comparison, on the machine of the cost model."""
+MORE_SIZES = ((10_000_000, 1), (100_000_000, 2))
+"""The other numbers of pairs and of cores for the check of the cost model."""
 
 
 class Costs(NamedTuple):
@@ -99,33 +101,28 @@ def main() -> None:
         "--sizes", type=int, nargs="*", help="millions of pairs: measure the cost model there, write nothing"
     )
     given = parser.parse_args()
-    more = [(millions * 1_000_000, cores) for millions in given.sizes for cores in (1, 2)] if given.sizes else SIZES[1:]
+    more = (
+        [(millions * 1_000_000, cores) for millions in given.sizes for cores in (1, 2)] if given.sizes else MORE_SIZES
+    )
     head = ["weighting", "pairs", "cores", "seconds", "predicted", "ratio", "worker, MB", "predicted", "ratio"]
-    model, sides = [head], [["side", "seconds", "to plain Spark", "processor seconds", "jobs", "tasks"]]
-    slower = 0.0
-    for number, (pairs, cores) in enumerate([SIZES[0], *more]):
-        path = pairs_file(pairs)
-        runs = {name: measured(SIDES[name], path, cores) for name in (COSTS if number else SIDES)}
-        slower = slower or runs["plain Spark"].used.seconds / PLAIN_SECONDS
-        for name, costs in COSTS.items():
-            used, seconds, memory = runs[name].used, slower * costs.seconds(pairs, cores), costs.memory(pairs) / 1e6
-            took = [f"{used.seconds:.1f}", f"{seconds:.1f}", f"{seconds / used.seconds:.2f}"]
-            peak = used.worker / 1e6
-            model.append(
-                [name, f"{pairs:,}", str(cores), *took, f"{peak:.0f}", f"{memory:.0f}", f"{memory / peak:.2f}"]
-            )
-            print(model[-1], f"{used.core_seconds:.1f}", flush=True)
-        if not number:
-            base = next(iter(runs.values())).used.seconds
-            for name, (used, jobs, tasks) in runs.items():
-                took = [f"{used.seconds:.1f}", f"{used.seconds / base:.2f}", f"{used.core_seconds:.1f}"]
-                sides.append([name, *took, str(jobs or "–"), str(tasks or "–")])
+    runs = {name: measured(program, pairs_file(PAIRS), CORES) for name, program in SIDES.items()}
+    plain = runs[PLAIN_SIDE].used.seconds
+    slower = plain / PLAIN_SECONDS
+    model = [head, *_beside_model(runs, PAIRS, CORES, slower)]
+    for pairs, cores in more:
+        model += _beside_model(
+            {name: measured(SIDES[name], pairs_file(pairs), cores) for name in COSTS}, pairs, cores, slower
+        )
     if given.sizes:
         return
-    pairs, note = SIZES[0][0], f"{PARTITIONS} partitions, 4 GiB for Java; whole processes, one run each."
+    sides = [["side", "seconds", "to plain Spark", "processor seconds", "jobs", "tasks"]]
+    for name, (used, jobs, tasks) in runs.items():
+        took = [f"{used.seconds:.1f}", f"{used.seconds / plain:.2f}", f"{used.core_seconds:.1f}"]
+        sides.append([name, *took, str(jobs or "–"), str(tasks or "–")])
+    note = f"{PARTITIONS} partitions, 4 GiB for Java; whole processes, one run each."
     scaled = f"Predicted seconds are multiplied by {slower:.2f}, by which plain Spark is slower than for the model."
     title = "Set union on Spark and the same work without privacy"
-    BENCHMARK.table(title, sides, "spark_pairs", f"{pairs:,} pairs, local[2], {note}")
+    BENCHMARK.table(title, sides, "spark_pairs", f"{PAIRS:,} pairs, local[{CORES}], {note}")
     BENCHMARK.table("Set union on Spark: the cost model beside measurements", model, "spark_costs", f"{note} {scaled}")
 
 
@@ -135,6 +132,18 @@ class Run(NamedTuple):
     used: Used
     jobs: int
     tasks: int
+
+
+def _beside_model(runs: dict[str, Run], pairs: int, cores: int, slower: float) -> list[list[str]]:
+    """Return and print a row for each weighting, with the model's seconds multiplied by `slower`."""
+    rows = []
+    for name, costs in COSTS.items():
+        used, seconds, memory = runs[name].used, slower * costs.seconds(pairs, cores), costs.memory(pairs) / 1e6
+        took = [f"{used.seconds:.1f}", f"{seconds:.1f}", f"{seconds / used.seconds:.2f}"]
+        peak = used.worker / 1e6
+        rows.append([name, f"{pairs:,}", str(cores), *took, f"{peak:.0f}", f"{memory:.0f}", f"{memory / peak:.2f}"])
+        print(rows[-1], f"{used.core_seconds:.1f}", flush=True)
+    return rows
 
 
 def measured(program: str, path: Path, cores: int) -> Run:

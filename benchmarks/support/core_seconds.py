@@ -5,16 +5,12 @@ A busy machine changes them only slightly.
 
 import os
 import subprocess
-import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
 
 EVERY = 0.1
 """Seconds between two observations. The use of a process after its last observation is not counted."""
-MOST_ERRORS = 4000
-"""The number of characters of the messages of a failed command that are printed."""
 
 
 class Used(NamedTuple):
@@ -26,26 +22,21 @@ class Used(NamedTuple):
 
 
 def used_by(command: list[str], env: dict[str, str]) -> Used:
-    """Run a command, and return the resources that it and its descendants used.
+    """Run a command, and return the resources that it and its descendants used. Its errors are printed.
 
     Raises:
         CalledProcessError: If the command fails.
     """
     used: dict[int, float] = {}
     worker, start = 0, time.perf_counter()
-    with (
-        tempfile.TemporaryFile() as errors,
-        subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=errors) as process,
-    ):
+    with subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL) as process:
         used[process.pid] = 0.0
         while process.poll() is None:
             worker = max(worker, _look(used))
             time.sleep(EVERY)
         taken = time.perf_counter() - start
-        if process.returncode:
-            errors.seek(0)
-            print(errors.read().decode(errors="replace")[-MOST_ERRORS:], file=sys.stderr)
-            raise subprocess.CalledProcessError(process.returncode, command)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
     return Used(taken, sum(used.values()), worker)
 
 
