@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from benchmarks.spark.pairs import COSTS
+from benchmarks.spark.pairs import COSTS, PLAIN_SECONDS
 from benchmarks.support.benchmark import STAMP
 from tools.reference import MODULES as MODULES_OF_REFERENCE
 from tools.reference import PAGES as REFERENCE_PAGES
@@ -308,6 +308,7 @@ VALUES = {
     "plan": planned,
     "cell": cell,
     "costs": COSTS,
+    "PLAIN_SECONDS": PLAIN_SECONDS,
     "FIRST_SYMBOLS": FIRST_SYMBOLS,
     "PER_NOISE": float(PER_NOISE),
     "USUAL_LENGTH": USUAL_LENGTH,
