@@ -110,7 +110,7 @@ def test_invalid_requests_are_rejected(released):
     """Grams, words without a column, unknown dialects and forms, and text that does not fit a dialect are rejected."""
     with pytest.raises(InputError, match="contains grams"):
         vp.exports.to_sql(released([("a", "b")]))
-    with pytest.raises(InputError, match="name the column"):
+    with pytest.raises(InputError, match="Name the column to compare"):
         vp.exports.to_sql(words_of(["a"]))
     with pytest.raises(InputError, match="dialect"):
         vp.exports.to_sql(words_of(["a"]), "cobol", columns="word")
