@@ -461,10 +461,10 @@ def test_generated_times_are_returned_or_rejected(kind, stored):
     """Times of every unit, width and zone, with any stored integer, are returned unchanged or rejected."""
     array = numbers(kind, *stored)
     if len(array):
-        is_read(repeated(array, 1), values_of_or_none(array), items="what")
+        is_read(repeated(array, 1), values_or_mark(array), items="what")
 
 
-def values_of_or_none(array: pa.Array) -> list[Any] | None:
+def values_or_mark(array: pa.Array) -> list[Any] | None:
     """Return the values as Python objects, or a marked value if Python has no such value and voxpop must reject it."""
     try:
         return values_of(array)

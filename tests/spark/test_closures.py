@@ -16,22 +16,6 @@ WRITTEN = 1 << 20
 BUDGET = vp.Budget(epsilon=4, delta=1e-8)
 
 
-@pytest.fixture
-def sent(monkeypatch):
-    """Return a list of the pickled sizes of all tasks of classic DataFrames."""
-    from pyspark import cloudpickle
-    from pyspark.sql.classic.dataframe import DataFrame
-
-    sizes, real = [], DataFrame.mapInArrow
-
-    def map_in_arrow(frame, work, schema, *more, **named):
-        sizes.append(len(cloudpickle.dumps(work)))
-        return real(frame, work, schema, *more, **named)
-
-    monkeypatch.setattr(DataFrame, "mapInArrow", map_in_arrow)
-    return sizes
-
-
 def test_closures_that_are_too_large_are_rejected(pyspark):
     """`closure` rejects settings with a total size that is too large."""
     with pytest.raises(InputError, match="half a megabyte"):

@@ -1,7 +1,7 @@
 """The app of the server for heavy hitters over Flower.
 
 The server computes the plan, charges its ledger, waits for nodes, queries them round by round, grows the trie from sums
-of votes, and saves the release. At the end it notifies the nodes, which delete the folder of the run.
+of votes, and saves the release. At the end it notifies the nodes, which delete their data of the run.
 """
 
 import json
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 PAUSE = 0.5
 """The number of seconds between searches for nodes."""
 FAREWELL = 15.0
-"""The number of seconds to wait until the nodes have deleted the folder of the run."""
+"""The number of seconds to wait until the nodes have deleted their data of the run."""
 
 server = ServerApp()
 
