@@ -29,6 +29,8 @@ def work(kind):
     return len(release), release.to_polars().height
 def safely(kind):
     import voxpop as vp
+    from voxpop.kernels import threads
+    threads.PROBED = 10.0  # If threads are lost, the test waits this long, by default a minute.
     try:
         return "done" if work(kind) == (2, 2) else "wrong"
     except vp.errors.InputError as error:
@@ -102,6 +104,6 @@ def test_processes_with_separate_threads_can_read_and_release(tmp_path, kind, wa
 
 
 @pytest.mark.slow
-def test_a_fork_before_the_import_succeeds_or_raises_an_error(tmp_path, monkeypatch):
+def test_a_fork_before_the_import_succeeds_or_raises_an_error(tmp_path):
     """If it is unknown whether polars lost its threads, polars must answer a query within a time limit."""
     assert outcome(tmp_path, "jsonl", "late") in ("refused", "done")
