@@ -189,5 +189,5 @@ check-certificates: $(VENV)/.installed-test $(CHECKER)  ## plan certificates for
 proofs:  ## check the machine proofs with Coq (apt-get install coq libcoq-coquelicot libcoq-interval)
 	proofs/run
 
-clean:  ## remove environments and build results
-	rm -rf $(VENV) .venv-flower .venv-spark .pytest_cache .mypy_cache .ruff_cache .hypothesis
+clean:  ## remove environments and caches; out/ remains, because long measurements are stored there
+	rm -rf $(VENV) .venv-flower .venv-spark .venv-dbt checker/.venv benchmarks/.venv .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -22,7 +22,6 @@ PAGES = SOURCE.parents[1] / "docs" / "privacy"
 STAMPS = re.compile(r"\n<!-- stamps of proved functions\n(.*?)-->\n", re.DOTALL)
 FEWEST = 230
 """The minimum number of marked functions. Marks must not be removed, because proofs depend on these functions."""
-LEFT_OUT = ("ctx", "kind", "type_comment", "type_params")
 BOLD = re.compile(r"(?:(?<=\n\n)|^(?:- |\d+\. ))\*\*([^*]+?)[.:]?\*\*", re.MULTILINE)
 LOWEST = 10
 """The level of sections that begin with bold text, which is below all headings."""

@@ -135,7 +135,9 @@ def reasons_of_plan(numbers: Mapping[str, Any], gram: Gram) -> list[str]:
             )
         found.append("A user votes only for the user's most frequent word, so other words of the user do not count.")
     if numbers.get("min_users"):
-        found.append(f"The plan releases no item that fewer than {numbers['min_users']:,} users have (min_users).")
+        found.append(
+            f"The plan hardly ever releases an item that fewer than {numbers['min_users']:,} users have (min_users)."
+        )
     for noun, rest in (("item", ""), ("phrase", " of its length")):
         setting = f"max_{noun}s_per_user"
         if isinstance(most := numbers.get(setting), int):

@@ -15,8 +15,8 @@ from voxpop.release.report.numbers import Chance, curve, optimal_chance, thresho
 from voxpop.release.report.page import Grid, Story
 
 _FEW_ITEMS = (
-    "\nIf the items are keys of a table and most users have few of them, vp.profile(table, user=..., joint=[...]) "
-    "releases more keys, with counts (voxpop profile --joint)."
+    "\nIf the items are keys of a table and most users have only one, vp.profile(table, user=..., joint=[...]) "
+    "releases more keys in a single release, with counts (voxpop profile --joint)."
 )
 """The advice in plans and reports if users have few items each."""
 OTHERS = 10

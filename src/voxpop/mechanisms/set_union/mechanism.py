@@ -36,8 +36,9 @@ class Items(Mechanism["Corpus", "Release"]):
 
     The mechanism runs in adaptive rounds. Each round releases items with a high cumulative score and drops items with a
     low cumulative score, so users spend their weight on the remaining items (docs/privacy/adaptive.md). If every user
-    has one item, `vp.profile(table, user=..., joint=[...])` releases more items, with counts. Published algorithms with
-    one round are in `vp.papers`.
+    has one item, `vp.profile(table, user=..., joint=[...])` releases more items in a single release, with counts.
+    Published algorithms with one round are in `vp.papers`. They release more items in some cases
+    (docs/design/0027-weightings.md).
 
     Attributes:
         max_items_per_user: The maximum number of items per user in a round (the paper's Delta_0). By default, the
