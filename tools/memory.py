@@ -1,8 +1,8 @@
 """Read and extract an input that is ten times as large as the bound, and print the memory used: python -m tools.memory.
 
 tests/support/memory_input.py writes the input once, in out/. The words have fifteen letters, as keys do, because time
-depends on the number of words but memory on their bytes. N-grams run at epsilon 0.25. The distinct phrases that may be
-released are numbered in memory, up to 8 million at this bound, and there are twelve candidates for each released word.
+depends on the number of words but memory on their bytes. N-grams run at epsilon 0.025. A vote numbers the distinct
+pairs of released words in memory, up to 8 million at this bound. This is enough for any data with 2,800 released words.
 """
 
 import re
@@ -56,7 +56,7 @@ def run() -> None:
     begun = time.perf_counter()
     corpus = vp.read(INPUT, user="who", text="text", options=vp.ReadOptions(memory=BOUND))
     _say("read", begun)
-    for mechanism, epsilon in ((vp.Items(), 4), (vp.NGrams(max_length=2), 0.25)):
+    for mechanism, epsilon in ((vp.Items(), 4), (vp.NGrams(max_length=2), 0.025)):
         released = mechanism.release(corpus, vp.Budget(epsilon, 1e-7))
         _say(f"{type(mechanism).__name__}, {len(released):,} released", begun)
 

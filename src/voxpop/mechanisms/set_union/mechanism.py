@@ -46,7 +46,8 @@ class Items(Mechanism["Corpus", "Release"]):
             pass must not depend on the data.
         min_users: The number of users below which an item is released with probability at most 1e-6, for all possible
             data. By default, the release makes no such promise. The method `users_needed` of a plan returns the number
-            of users that an item needs.
+            of users that an item needs. If the minimum is several times this number, `count` of `vp.papers.SetUnion`
+            releases more items (docs/design/0027-weightings.md).
         known: Public items, such as the words of a dictionary, a catalogue, or an earlier release. Pass a list of
             items, a table, a release, or the path of a file or of a saved release. Listed items need fewer users than
             unknown items. The expected share of released items that no user has is at most 1 %. The list must not be
