@@ -30,7 +30,7 @@ def style():
 
 @pytest.fixture
 def few_points(monkeypatch):
-    """Draw curves of plans through a twentieth of their points, because each point is a search for a number of users."""
+    """Draw curves through a twentieth of their points, because each point is a search for a number of users."""
     monkeypatch.setattr(draw, "ndtr", lambda quantiles: draw.np.atleast_1d(ndtr(quantiles))[::20].squeeze())
 
 
