@@ -62,6 +62,9 @@ def once(compute: Callable[..., Any]) -> Callable[..., Any]:
 cumulative.lone_releases = adaptive.lone_releases = once(cumulative.lone_releases)
 users_needed._never = once(users_needed._never)
 composition._least_epsilon = once(composition._least_epsilon)
+# Caches in `voxpop` look up plans thousands of times. The hash of a whole plan, with the caps of every round, takes
+# longer than some of the remembered results. Few plans have equal scores, and equality still compares all fields.
+adaptive.AdaptiveRounds.__hash__ = lambda plan: hash(plan.score)
 
 EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
 GENERATED = {"max_examples": EXAMPLES, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

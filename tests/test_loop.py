@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Set
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,8 @@ CONNECTING = {"of", "open"}
 """The methods that connect a gate with its data. They return no noisy number."""
 GIVING = {"begin", "gate_of", "later", "of", "rounds", "words"}
 """The functions and methods that return a gate, in addition to those whose annotation or result is a gate."""
+OF_OBJECTS = GIVING - {"begin", "gate_of"}
+"""Those of these names that many objects have, so that a call returns a gate only if the object is a gate."""
 SAME = {"cast", "copy", "iter", "list", "next", "tuple"}
 """The functions that return one of their arguments or an object that contains it."""
 FIELDS = {"numbers": "PathsGate"}
@@ -22,9 +25,9 @@ COLLECTING = (
     ast.Tuple | ast.List | ast.Set | ast.Dict | ast.Starred | ast.Subscript | ast.IfExp | ast.BoolOp | ast.NamedExpr
 )
 """The expressions that contain the values of their parts, or are equal to one of them."""
-Functions = dict[str, list[ast.FunctionDef]]
 
 
+@cache
 def steps_of_gates() -> set[str]:
     """Return the names of the public methods of gates, except for properties and methods that connect data."""
     found = set()
@@ -39,7 +42,7 @@ def steps_of_gates() -> set[str]:
 @cache
 def nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
     """Return the nodes of a syntax tree, with outer nodes before inner nodes."""
-    return tuple(ast.walk(tree))
+    return tuple(each for each in ast.walk(tree) if not isinstance(each, ast.expr_context))
 
 
 def name_of(node: ast.AST) -> str:
@@ -58,7 +61,7 @@ def is_gate(annotation: ast.AST | None) -> bool:
     return re.fullmatch(r"(\w*Gate|LaterPasses|None| \| )+", text) is not None and text != "None"
 
 
-def gives_gate(value: ast.AST, gates: set[str], giving: set[str]) -> bool:
+def gives_gate(value: ast.AST, gates: Set[str], giving: Set[str]) -> bool:
     """Return whether a value is a gate, contains a gate, or is made from a gate by a constructor.
 
     Args:
@@ -70,7 +73,7 @@ def gives_gate(value: ast.AST, gates: set[str], giving: set[str]) -> bool:
         return name_of(value) in gates
     if isinstance(value, ast.Call):
         name = name_of(value)
-        if name.endswith("Gate") or name in giving - (GIVING - {"begin", "gate_of"}):
+        if name.endswith("Gate") or (name in giving and name not in OF_OBJECTS):
             return True
         if name in GIVING:
             return gives_gate(getattr(value.func, "value", value.func), gates, giving)
@@ -87,17 +90,28 @@ def arguments(call: ast.Call) -> list[ast.expr]:
     return [*call.args, *(each.value for each in call.keywords)]
 
 
-def functions_of(trees: dict[str, ast.AST]) -> Functions:
-    """Return functions by their names, and constructors by the names of their classes."""
-    found: Functions = {}
-    for tree in trees.values():
-        for node in nodes(tree):
-            if isinstance(node, ast.FunctionDef):
-                found.setdefault(node.name, []).append(node)
-            elif isinstance(node, ast.ClassDef):
-                made = [each for each in node.body if getattr(each, "name", "") == "__init__"]
-                found.setdefault(node.name, []).extend(made)
+@cache
+def functions_in(tree: ast.AST) -> list[tuple[str, ast.FunctionDef]]:
+    """Return the functions of a file with their names, and constructors with the names of their classes."""
+    found = list[tuple[str, ast.FunctionDef]]()
+    for node in nodes(tree):
+        if isinstance(node, ast.FunctionDef):
+            found.append((node.name, node))
+        elif isinstance(node, ast.ClassDef):
+            found += [(node.name, each) for each in node.body if getattr(each, "name", "") == "__init__"]
     return found
+
+
+@cache
+def functions_that_give(tree: ast.AST) -> set[str]:
+    """Return the names of functions in a file whose annotation is a gate."""
+    return {name for name, function in functions_in(tree) if is_gate(function.returns)}
+
+
+@cache
+def parameters_that_are_gates(tree: ast.AST) -> frozenset[str]:
+    """Return the names of parameters in a file whose annotation is a gate."""
+    return frozenset(each.arg for each in nodes(tree) if isinstance(each, ast.arg) and is_gate(each.annotation))
 
 
 def assigned_in(node: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
@@ -125,57 +139,94 @@ def unpacked(target: ast.AST, value: ast.AST) -> list[tuple[ast.AST, ast.AST]]:
     return [(each, value) for each in names[place]]
 
 
-def receiving(call: ast.Call, functions: Functions, gates: set[str], giving: set[str]) -> set[ast.arg]:
-    """Return the parameters that receive a gate in a call, in `partial`, or in a lambda of the same call."""
-    found, given, called = set[ast.arg](), list(call.args), name_of(call)
+def receiving(call: ast.Call, gates: Set[str], giving: Set[str]) -> set[tuple[str, int | str | None]]:
+    """Return the parameters that receive a gate in a call or in `partial`, as a function and a position or a name."""
+    given, called = list(call.args), name_of(call)
     places = [place for place, each in enumerate(given) if gives_gate(each, gates, giving)]
-    if not places and not any(gives_gate(each.value, gates, giving) for each in call.keywords):
-        return found
-    if called == "partial":
-        called, places = name_of(given[0]), [place - 1 for place in places]
-    else:
-        found |= {each for node in [call.func, *given] if isinstance(node, ast.Lambda) for each in node.args.args}
-    for function in functions.get(called, ()):
-        own = [each for each in function.args.args if each.arg not in ("self", "cls")]
-        found |= {own[place] for place in places if 0 <= place < len(own)}
-        named = {each.arg for each in call.keywords if gives_gate(each.value, gates, giving)}
-        found |= {each for each in [*own, *function.args.kwonlyargs] if each.arg in named}
-    return found
+    if called == "partial" and given:
+        called, places = name_of(given[0]), [place - 1 for place in places if place]
+    named = [each.arg for each in call.keywords if gives_gate(each.value, gates, giving)]
+    return {(called, each) for each in [*places, *named]}
 
 
-def names_of_gates(trees: dict[str, ast.AST]) -> tuple[dict[str, set[str]], set[str]]:
+def lambdas_of(call: ast.Call) -> set[str]:
+    """Return the parameters of the lambdas in a call, which may receive a gate that is another argument."""
+    return {each.arg for node in [call.func, *call.args] if isinstance(node, ast.Lambda) for each in node.args.args}
+
+
+def parameter_at(function: ast.FunctionDef, place: int | str | None) -> str | None:
+    """Return the name of a parameter from its position or its name, or None if the function does not have it."""
+    own = [each.arg for each in function.args.args if each.arg not in ("self", "cls")]
+    if isinstance(place, int):
+        return own[place] if place < len(own) else None
+    return place if place in own + [each.arg for each in function.args.kwonlyargs] else None
+
+
+@cache
+def parts_of(
+    tree: ast.AST,
+) -> tuple[list[tuple[str, ast.AST]], list[ast.Call], list[tuple[str, list[ast.AST]]]]:
+    """Return the assignments (name, value), the calls, and the functions with their results in a file."""
+    assigned = [(name_of(target), value) for node in nodes(tree) for target, value in assigned_in(node)]
+    calls = [node for node in nodes(tree) if isinstance(node, ast.Call)]
+    returned = [
+        (node.name, [each.value for each in nodes(node) if isinstance(each, ast.Return) and each.value])
+        for node in nodes(tree)
+        if isinstance(node, ast.FunctionDef)
+    ]
+    return assigned, calls, returned
+
+
+@cache
+def after_reading(
+    tree: ast.AST, gates: frozenset[str], giving: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str], frozenset[tuple[str, int | str | None]]]:
+    """Return more names of gates and functions, after reading a file once, and parameters that receive gates.
+
+    Only one of many files differs between the tests, so most results are the results of an earlier test.
+
+    Args:
+        tree: The syntax tree of the file.
+        gates: The known names of gates in the file.
+        giving: The known names of functions that return gates.
+    """
+    assigned, calls, returned = parts_of(tree)
+    mine, received = set(gates), set[tuple[str, int | str | None]]()
+    # For example, the name is the attribute `_gate` in `self._gate = gate`.
+    mine |= {name for name, value in assigned if gives_gate(value, mine, giving)}
+    for call in calls:
+        if found := receiving(call, mine, giving):
+            received |= found
+            mine |= lambdas_of(call) if name_of(call) != "partial" else set()
+    giving |= {name for name, results in returned if any(gives_gate(each, mine, giving) for each in results)}
+    return frozenset(mine), giving, frozenset(received)
+
+
+def names_of_gates(trees: dict[str, ast.AST]) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
     """Return the names of gates and of objects that contain gates in each file, and the functions that return gates.
 
     Args:
         trees: The syntax trees of files, by their names.
     """
-    functions, giving = functions_of(trees), set(GIVING)
-    giving |= {name for name, every in functions.items() if any(is_gate(each.returns) for each in every)}
-    home = {each: name for name, tree in trees.items() for each in nodes(tree) if isinstance(each, ast.arg)}
-    gates = {name: {"gate"} for name in trees}
-    for each, name in home.items():
-        if is_gate(each.annotation):
-            gates[name].add(each.arg)
+    functions: dict[str, list[tuple[str, ast.FunctionDef]]] = {}
+    for file, tree in trees.items():
+        for name, function in functions_in(tree):
+            functions.setdefault(name, []).append((file, function))
+    giving = frozenset(GIVING).union(*map(functions_that_give, trees.values()))
+    gates = {file: frozenset({"gate"}) | parameters_that_are_gates(tree) for file, tree in trees.items()}
     before = -1
     while before < (before := len(giving) + sum(map(len, gates.values()))):
-        for name, tree in trees.items():
-            mine = gates[name]
-            for node in nodes(tree):
-                for target, value in assigned_in(node):
-                    if gives_gate(value, mine, giving):
-                        # For example, this name is the attribute `_gate` in `self._gate = gate`.
-                        mine.add(name_of(target))
-                if isinstance(node, ast.Call):
-                    for each in receiving(node, functions, mine, giving):
-                        gates[home[each]].add(each.arg)
-                if isinstance(node, ast.FunctionDef):
-                    results = [each.value for each in nodes(node) if isinstance(each, ast.Return) and each.value]
-                    if any(gives_gate(each, mine, giving) for each in results):
-                        giving.add(node.name)
+        for file, tree in trees.items():
+            gates[file], giving, received = after_reading(tree, gates[file], giving)
+            for called, place in received:
+                for home, function in functions.get(called, ()):
+                    if name := parameter_at(function, place):
+                        gates[home] |= {name}
     return gates, giving
 
 
-def uses_of_gates(tree: ast.AST, gates: set[str], giving: set[str]) -> list[tuple[str, ast.AST]]:
+@cache
+def uses_of_gates(tree: ast.AST, gates: frozenset[str], giving: frozenset[str]) -> list[tuple[str, ast.AST]]:
     """Return the names that can be steps in a file, with their nodes.
 
     These are attributes of gates, whether called or not, and functions that are called with gates.
@@ -201,27 +252,41 @@ def mentioned_types(tree: ast.AST) -> set[str]:
     return {each.name for node in nodes(tree) if isinstance(node, ast.ImportFrom) for each in node.names}
 
 
+@cache
+def in_passes(tree: ast.AST) -> tuple[set[str], set[int]]:
+    """Return the names in the `run` of each `GateCall` of a file, and the identities of the nodes of these lambdas."""
+    named, inside = set[str](), set[int]()
+    for node in nodes(tree):
+        if isinstance(node, ast.Call) and name_of(node) in ("GateCall", "one_pass"):
+            named |= mentioned(node.args[0])
+            # Without a lambda, the argument is evaluated before the pass.
+            if isinstance(node.args[0], ast.Lambda):
+                inside |= {id(each) for each in nodes(node.args[0].body)}
+    return named, inside
+
+
+@cache
+def innermost_functions(tree: ast.AST) -> dict[int, str]:
+    """Return the name of the innermost function around each node of a file, by the identity of the node."""
+    around = dict[int, str]()
+    for function in nodes(tree):
+        if isinstance(function, ast.FunctionDef):
+            around |= {id(node): function.name for node in nodes(function)}
+    return around
+
+
 def steps_outside_of_passes(trees: dict[str, ast.AST]) -> set[str]:
     """Return the uses of steps of gates outside of the `run` of a `GateCall` and the functions that `run` calls.
 
     Args:
         trees: The syntax trees of files, by their names.
     """
-    steps, inside, named = steps_of_gates(), set[int](), set[str]()
+    steps = set(steps_of_gates())
     gates, giving = names_of_gates(trees)
+    named = set[str]().union(*(in_passes(tree)[0] for tree in trees.values()))
     uses = list[tuple[str, str, str]]()
-    for tree in trees.values():
-        for node in nodes(tree):
-            if isinstance(node, ast.Call) and name_of(node) in ("GateCall", "one_pass"):
-                named |= mentioned(node.args[0])
-                # Without a lambda, the argument is evaluated before the pass.
-                if isinstance(node.args[0], ast.Lambda):
-                    inside |= {id(each) for each in nodes(node.args[0].body)}
     for name, tree in trees.items():
-        around = dict[int, str]()
-        for function in nodes(tree):
-            if isinstance(function, ast.FunctionDef):
-                around |= {id(node): function.name for node in nodes(function)}
+        inside, around = in_passes(tree)[1], innermost_functions(tree)
         found = uses_of_gates(tree, gates[name], giving)
         uses += [(name, around.get(id(node), ""), use) for use, node in found if id(node) not in inside]
     outside, size = set[str](), -1
@@ -237,18 +302,20 @@ def steps_outside_of_passes(trees: dict[str, ast.AST]) -> set[str]:
     return outside
 
 
-PATHS = {path: str(path.relative_to(SOURCE)) for path in sorted(SOURCE.rglob("*.py"))}
-RELEASING = {
-    name: ast.parse(path.read_text())
-    for path, name in PATHS.items()
-    if not name.startswith(("privacy/", "engine/", "kernels/"))
-}
-"""The syntax trees of the files that do not implement gates, engines or kernels."""
+@cache
+def releasing() -> dict[str, ast.AST]:
+    """Return the syntax trees of the files that do not implement gates, engines or kernels."""
+    paths = {path: str(path.relative_to(SOURCE)) for path in sorted(SOURCE.rglob("*.py"))}
+    return {
+        name: ast.parse(path.read_text())
+        for path, name in paths.items()
+        if not name.startswith(("privacy/", "engine/", "kernels/"))
+    }
 
 
 def test_steps_of_gates_run_only_in_passes():
     """All files outside of `privacy`, `engine` and `kernels` use the steps of gates only in passes."""
-    assert steps_outside_of_passes(RELEASING) == set()
+    assert steps_outside_of_passes(releasing()) == set()
 
 
 PROFILE, SERIES, MODEL = "mechanisms/profile/releasing.py", "mechanisms/series/series.py", "papers/ngram_model.py"
@@ -291,4 +358,4 @@ def test_a_step_outside_of_passes_is_detected(file, line, added, step):
     assert f"\n{line}" in text
     margin = " " * (len(line) - len(line.lstrip()))
     changed = ast.parse(text.replace(f"\n{line}", f"\n{margin}{added}\n{line}"))
-    assert {each.split()[-1] for each in steps_outside_of_passes({**RELEASING, file: changed})} == {step}
+    assert {each.split()[-1] for each in steps_outside_of_passes({**releasing(), file: changed})} == {step}

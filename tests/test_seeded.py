@@ -11,6 +11,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 import numba
@@ -46,6 +47,7 @@ def drawn(rows: int, columns: int, most: int, start: int) -> np.ndarray:
     return (most * uniform**3).astype(np.int64).reshape(rows, columns)
 
 
+@cache
 def table(start: int = 0) -> pl.DataFrame:
     """Return four rows per user, each with a text and a page. The rows of a user are not adjacent."""
     rows = USERS * TEXTS
@@ -55,19 +57,25 @@ def table(start: int = 0) -> pl.DataFrame:
     return pl.DataFrame({"user": user, "text": texts, "page": pages, "time": np.arange(rows)})
 
 
+@cache
+def read_once(options: vp.ReadOptions, start: int = 0, **columns: str) -> vp.Corpus:
+    """Return a corpus of the table. Releases do not change a corpus, so they share it."""
+    return vp.read(table(start), user="user", options=options, **columns)
+
+
 def text(start: int = 0) -> vp.Corpus:
     """Return a corpus of the texts."""
-    return vp.read(table(start), user="user", text="text", options=QUIET)
+    return read_once(QUIET, start, text="text")
 
 
 def visits() -> vp.Corpus:
     """Return a corpus of the pages of users."""
-    return vp.read(table(), user="user", sequence="page", order="time", options=QUIET)
+    return read_once(QUIET, sequence="page", order="time")
 
 
 def pages() -> vp.Corpus:
     """Return a corpus of the pages as texts."""
-    return vp.read(table(), user="user", text="page", options=QUIET)
+    return read_once(QUIET, text="page")
 
 
 def digest(lines: Iterable[object]) -> list[object]:
@@ -226,6 +234,7 @@ def test_seeded_releases_are_the_same_with_work_files(name, tmp_path, monkeypatc
     room, files = 1 << 18, []
     make = memory.WorkFile.__init__
     monkeypatch.setattr(memory.WorkFile, "__init__", lambda self, *given: files.append(1) or make(self, *given))
+    monkeypatch.setattr(f"{__name__}.read_once", read_once.__wrapped__)
     monkeypatch.setattr(f"{__name__}.QUIET", vp.ReadOptions(progress=False, memory="any"))
     monkeypatch.setattr(
         MemoryLimit, "of", staticmethod(lambda *_: MemoryLimit(room + memory.FIXED_MEMORY, room, tmp_path))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import voxpop as vp
 from voxpop.errors import InputError
 from voxpop.mechanisms.heavy_hitters.constants import MOST_SUMS
+from voxpop.mechanisms.heavy_hitters.plan import HittersPlan
 from voxpop.mechanisms.heavy_hitters.protocol import Prefix, Rules, Trie, is_valid
 from voxpop.privacy.trie.ballot import Ballot
 from voxpop_flower.federation import LETTERS, Domain, public_symbols
@@ -46,7 +47,8 @@ def test_the_domain_contains_exactly_the_valid_votes(unit, first, max_length, ro
 @pytest.mark.parametrize("symbols", [3, 26])
 def test_a_plan_contains_the_number_of_sums_per_round(unit, symbols):
     """The plan contains the size of the domain of the first round and, per live prefix, of the second round."""
-    plan = vp.HeavyHitters(max_length=7, unit=unit).plan(vp.Budget(1, 1e-6))
+    mechanism = vp.HeavyHitters(max_length=7, unit=unit)
+    plan = HittersPlan(mechanism, vp.Budget(1, 1e-6), mechanism.rules(Ballot(0.5, 2)))  # The ballot has no influence.
     letters = tuple(LETTERS[:symbols])
     first = Domain(Trie(), plan.rules, letters)
     size = plan.rules.size(1)

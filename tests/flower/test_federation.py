@@ -40,8 +40,8 @@ def table(first: int, count: int) -> pl.DataFrame:
 @pytest.mark.parametrize("alphabet", ["characters", "bytes"])
 def test_nodes_and_messages_give_the_result_of_the_simulation(alphabet):
     """Three nodes send sums of votes as text. The result equals the result for a single corpus with the same secret."""
-    plan = vp.HeavyHitters(max_length=6, alphabet=alphabet).plan(vp.Budget(1, 1e-6))
-    tables = [table(first, 200) for first in (0, 200, 400)]
+    plan = vp.HeavyHitters(alphabet=alphabet).plan(vp.Budget(4, 1e-7))
+    tables = [table(first, 40) for first in (0, 40, 80)]  # Few more users than the plan needs.
     nodes = [read_engine(each, user="who", items="what") for each in tables]
     secret, trie = Secret.from_seed(3), Trie()
     while not is_over(trie, plan.rules):

@@ -26,11 +26,11 @@ def originals(tmp_path_factory):
     folder = tmp_path_factory.mktemp("originals")
     table = pl.DataFrame({"who": range(1500), "a": ["x", "y", "z"] * 500, "s": [["p", "q"]] * 1500})
     corpus = vp.read(table, user="who", items="a", options=OPTIONS)
-    release = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(2, 1e-7))
+    release = vp.Items(max_items_per_user=1).release(corpus, vp.Budget(4, 1e-7))
     release.save(folder / "release")
     release.count(corpus, vp.Budget(1, 1e-7)).save(folder / "release")
     corpus.save(folder / "corpus")
-    vp.profile(table.select("who", "a"), user="who", budget=vp.Budget(2, 1e-7), options=OPTIONS).save(
+    vp.profile(table.select("who", "a"), user="who", budget=vp.Budget(4, 1e-7), options=OPTIONS).save(
         folder / "profile"
     )
     rows = vp.read(table, user="who", sequence="s", options=OPTIONS)
@@ -129,17 +129,17 @@ def test_pipes_and_devices_are_not_read(folder, place, kind):
 
 
 def test_a_saved_regular_expression_runs_only_for_completions_with_a_time_limit(folder, monkeypatch):
-    """Loading and showing do not compile the expression. A completion stops it after a few seconds."""
+    """Loading and showing do not compile the expression. A completion stops it after the permitted time."""
     from voxpop.reading import one_text
 
     path = folder / "release" / "release.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "token_source": "regex:(a+)+$"}))
-    monkeypatch.setattr(one_text, "_PATIENCE", 2.0)
     release, begun = vp.load(folder / "release"), time.perf_counter()
     assert release._repr_html_()
     assert release.report().html
     assert release.complete("aaa") == []
-    with pytest.raises(InputError, match="takes more than 2 s"):
+    monkeypatch.setattr(one_text, "_PATIENCE", 0.5)
+    with pytest.raises(InputError, match=r"takes more than 0\.5 s"):
         release.complete("a" * 60 + "!")
     assert time.perf_counter() - begun < 60
     path.write_text(json.dumps({**json.loads(path.read_text()), "token_source": "regex:("}))
@@ -147,10 +147,10 @@ def test_a_saved_regular_expression_runs_only_for_completions_with_a_time_limit(
         vp.load(folder / "release").complete("tea")
 
 
-def test_a_small_file_with_too_many_rows_is_rejected(folder):
-    """A table of a few kilobytes that would become gigabytes is rejected before it is read."""
+def test_a_small_file_with_too_many_rows_is_rejected(folder, monkeypatch):
+    """A table of a few kilobytes with millions of rows is rejected before it is read."""
     path = folder / "release" / "release.parquet"
-    rows = 100_000_000
+    rows = 10_000_000
     schema = pa.schema([pa.field("gram", pa.string()), pa.field("length", pa.int32())])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for _ in range(20):
@@ -161,8 +161,11 @@ def test_a_small_file_with_too_many_rows_is_rejected(folder):
     content = json.loads(record.read_text())
     content["checksums"]["release.parquet"] = checksum(path.read_bytes())
     record.write_text(json.dumps(content))
+    reads, read = [], pq.ParquetFile.read
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda *given, **named: reads.append(1) or read(*given, **named))
     with pytest.raises(InputError, match="was changed after it was saved"):
         vp.load(folder / "release")
+    assert reads == []
 
 
 @pytest.mark.parametrize("guarantee", [None, {"epsilon": 1, "delta": "x"}, {"epsilon": 1, "delta": 0, "spend": [1]}])

@@ -14,7 +14,7 @@ from voxpop.files import progress
 from voxpop.privacy.budget import printable, words_first
 from voxpop.release.result import StoredPlan
 
-BUDGET = vp.Budget(2, 1e-7)
+BUDGET = vp.Budget(4, 1e-7)
 HOSTILE = ["<script>alert(1)</script>", "tea & milk", "\u202eevil", " ", "", "'", "42"]
 
 
@@ -28,7 +28,7 @@ PLANS = {
     "adaptive": lambda: vp.Items().plan(BUDGET),
     "classic": lambda: vp.papers.SetUnion(100, "weighted", accounting="joint").plan(BUDGET),
     "ngrams": lambda: vp.NGrams(max_length=3).plan(BUDGET),
-    "hitters": lambda: vp.HeavyHitters(max_length=6).plan(BUDGET),
+    "hitters": lambda: vp.HeavyHitters().plan(BUDGET),
     "sequences": lambda: vp.Sequences(alphabet=["a", "b"]).plan(vp.Budget(1)),
     "finding": lambda: vp.Sequences(alphabet="find").plan(BUDGET),
     "stored": lambda: StoredPlan({"mechanism": "x", "sigma": 1.5}),
@@ -93,7 +93,7 @@ def test_a_release_of_many_phrases_shows_some_of_each_length():
     """The output contains, for example, phrases of three words."""
     said = ["thank you very much", "see you tomorrow", "good morning to all"] * 1000
     posts = vp.read(pl.DataFrame({"who": range(3000), "what": said}), user="who", text="what")
-    phrases = vp.NGrams(max_length=3).release(posts, vp.Budget(4, 1e-7))
+    phrases = vp.NGrams(max_length=3).release(posts, BUDGET)
     assert "thank you very" in phrases
     assert re.search(r" · \w+ \w+ \w+ ", text_of(phrases._repr_html_()))
 
@@ -169,7 +169,7 @@ def test_a_release_shows_its_progress_in_a_notebook(monkeypatch):
 def test_heavy_hitters_show_their_rounds(monkeypatch):
     """The progress line of heavy hitters counts the executed rounds. The plan contains the maximum number."""
     held = vp.read(pl.DataFrame({"who": range(3000), "what": ["sun", "star", "moon"] * 1000}), user="who", items="what")
-    plan = vp.HeavyHitters(max_length=6).plan(BUDGET)
+    plan = vp.HeavyHitters().plan(BUDGET)
     line = shown_of(lambda: plan.release(held), monkeypatch)
     assert re.fullmatch(r"releasing: .+ rounds", line)
 

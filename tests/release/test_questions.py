@@ -18,7 +18,7 @@ from voxpop.errors import InputError
 from voxpop.release.release import Release
 from voxpop.release.table import table_of_lists
 
-BUDGET = vp.Budget(4, 1e-8)
+BUDGET = vp.Budget(4, 1e-7)
 SAID = pl.DataFrame({"who": range(3000), "what": ["Get it, please", "apt", "café noir"] * 1000})
 documents = st.lists(st.lists(st.lists(st.sampled_from("abc"), max_size=6), max_size=3), min_size=1, max_size=6)
 
@@ -195,14 +195,14 @@ def test_items_and_empty_data_have_a_summary():
 
 def test_settings_are_compared_without_data():
     """The comparison has a row for each setting, budget, length and number of items, with the numbers of the plans."""
-    budgets = [vp.Budget(1, 1e-7), vp.Budget(2, 1e-7)]
+    budgets = [vp.Budget(1, 1e-7), BUDGET]
     found = vp.compare(
         {"few": vp.Items(max_items_per_user=20), "two": vp.NGrams(max_length=2, max_phrases_per_user=20)}, budgets
     )
     assert found.group_by("name").len().sort("name").rows() == [("few", 6), ("two", 12)]
     row = found.filter(name="few", per_user=10).row(1, named=True)
     assert row["users_50"] == vp.Items(max_items_per_user=20).plan(budgets[1]).users_needed(0.5, per_user=10)
-    plan = vp.HeavyHitters().plan(budgets[0])
+    plan = vp.HeavyHitters().plan(BUDGET)
     assert vp.compare([plan])["users_50"].to_list() == [plan.users_needed(0.5)]
     assert vp.compare([plan])["name"].to_list() == [repr(vp.HeavyHitters())]
 

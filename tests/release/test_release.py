@@ -80,7 +80,7 @@ def test_tables_have_the_documented_columns(words):
 def test_a_key_column_can_have_any_name(name, tmp_path):
     """Tables of keys, counts and rankings have a key column and one column of results, even if their names collide."""
     rows = pl.DataFrame({"who": range(6000), name: [7] * 4000 + [5] * 2000})
-    corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(epsilon=4, delta=1e-8)
+    corpus, budget = vp.read(rows, user="who", items=name), vp.Budget(4, 1e-7)
     keys = vp.Items(max_items_per_user=1).release(corpus, budget)
     assert keys.to_polars().to_dict(as_series=False) == {name: [5, 7]}
     counts, ranking = keys.count(corpus, budget), keys.top(corpus, budget, k=2)
@@ -97,7 +97,7 @@ def test_columns_of_results_do_not_hide_key_columns():
     for name in ("users", "place"):
         names = [name, f"noisy_{name}"]
         rows = pl.DataFrame({"who": range(400), **dict.fromkeys(names, [1, 2] * 200)})
-        corpus, budget = vp.read(rows, user="who", items=names), vp.Budget(epsilon=4, delta=1e-6)
+        corpus, budget = vp.read(rows, user="who", items=names), vp.Budget(4, 1e-7)
         keys = vp.Items(max_items_per_user=1).release(corpus, budget)
         found = keys.count(corpus, budget) if name == "users" else keys.top(corpus, budget, k=1)
         for table in (found.to_polars(), found.to_pandas()):

@@ -12,7 +12,7 @@ import voxpop as vp
 from support.look import read_engine
 from voxpop.release.result import StoredPlan
 
-BUDGET = vp.Budget(4, 1e-8)
+BUDGET = vp.Budget(4, 1e-7)
 
 
 @pytest.fixture(scope="module")

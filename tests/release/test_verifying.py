@@ -34,7 +34,7 @@ WORDS = {
     "phrases": vp.NGrams(),
     "values": vp.NGrams(max_length=3, length_weights=[1, 2, 3], max_phrases_per_user=50, max_spurious_share=0.001),
     "hitters": vp.HeavyHitters(),
-    "unit": vp.HeavyHitters(unit=1),
+    "unit": vp.HeavyHitters(max_length=4, unit=1),
 }
 KEYS = {"one key": 1, "two keys": 2, "six keys": 6}
 SEQUENCES = {"alphabet": vp.Sequences(alphabet=["a", "b", "c"]), "found": vp.Sequences(alphabet="find", max_gram=3)}
