@@ -184,7 +184,8 @@ def test_a_user_with_nearly_all_items_is_read(within):
     weighing = l2_shares(10_000, 5.0), 10_000, Secret.from_seed(1), "length 1"
     bounded = spilled.within(tiny(1 << 22))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bound, "TOKENS_AT_ONCE", 100)
+        for name in ("TOKENS_AT_ONCE", "FEW_TOKENS_AT_ONCE"):
+            patch.setattr(bound, name, 100)
         parts, weights = plan.release(bounded, seed=1), weights_of(bounded.weigh(*weighing))
     expected = plan.release(whole, seed=1)
     assert weights == weights_of(whole.weigh(*weighing))
