@@ -1,5 +1,6 @@
 """Tests that the order of documents does not depend on row positions, with a search over neighbouring tables."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -44,8 +45,11 @@ def held(corpus):
     }
 
 
-def moved(order, tmp_path, *, limited=False):
-    """Return the largest number of users with a changed order of documents after one user is added."""
+def moved(order, tmp_path, *, limited=False, enough=math.inf):
+    """Return the largest number of users with a changed order of documents after one user is added.
+
+    The search ends when it finds a number above `enough`.
+    """
     rng, most = np.random.default_rng(3), 0
     for _ in range(TRIES):
         found = []
@@ -54,6 +58,8 @@ def moved(order, tmp_path, *, limited=False):
             corpus = corpus.within(MemoryLimit(FIXED_MEMORY + 2**24, 2**24, tmp_path)) if limited else corpus
             found.append(held(order(corpus)))
         most = max(most, sum(found[0][key] != found[1].get(key) for key in found[0]))
+        if most > enough:
+            break
     return most
 
 
@@ -64,7 +70,7 @@ def test_an_additional_user_does_not_move_documents_of_other_users(tmp_path, lim
 
 def test_a_mutant_that_keeps_the_row_order_is_detected(tmp_path):
     """The broken variant keeps the order in which Spark reads the rows."""
-    assert moved(lambda corpus: corpus, tmp_path) > 2
+    assert moved(lambda corpus: corpus, tmp_path, enough=2) > 2
 
 
 def test_a_mutant_that_sorts_by_word_frequency_is_detected(tmp_path):
@@ -81,7 +87,7 @@ def test_a_mutant_that_sorts_by_word_frequency_is_detected(tmp_path):
         corpus.tokens[mine] = order.astype(np.int32)[corpus.tokens[mine]]
         return corpus
 
-    assert moved(by_frequency, tmp_path) > 1
+    assert moved(by_frequency, tmp_path, enough=1) > 1
 
 
 @given(

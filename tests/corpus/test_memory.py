@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,13 @@ from tools import memory as tenfold
 import voxpop as vp
 from support.corpora import by_key
 from support.look import load_engine, read_engine
+from support.three_paths import l2_shares, weights_of
 from voxpop.engine.local import weigh as bound
 from voxpop.engine.local.corpus import LocalCorpus
 from voxpop.errors import InputError, MemoryLimitError
 from voxpop.kernels.words import hash_strings
 from voxpop.mechanisms.ngrams.candidates import Candidates, Grams
+from voxpop.privacy.secret import Secret
 from voxpop.reading import wanted
 from voxpop.reading.limited import memory
 from voxpop.reading.limited import sorter as mapped_positions
@@ -38,6 +41,12 @@ def tiny(room: int) -> MemoryLimit:
     return MemoryLimit(room + memory.FIXED_MEMORY, room, Path("/tmp"))
 
 
+@cache
+def without_a_limit(rows: int, users: int) -> LocalCorpus:
+    """Return the corpus of the texts of a table, which no test changes."""
+    return read_engine(table(rows, users), user="who", text="text")
+
+
 @pytest.fixture
 def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
     """Return a reader with a limit that is so low that all data is written to work files."""
@@ -52,9 +61,10 @@ def within(monkeypatch: pytest.MonkeyPatch) -> Reader:
     return reader
 
 
-def table(rows: int, users: int, seed: int = 0, names: bool = True) -> pl.DataFrame:
+@cache
+def table(rows: int, users: int, names: bool = True) -> pl.DataFrame:
     """Return rows of users who recur throughout the table. A third of all rows belongs to one user."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     who = np.where(rng.random(rows) < 0.33, 0, rng.integers(0, users, rows))
     words = np.minimum(rng.pareto(0.7, (rows, 6)), 1e5).astype(int)
     texts = [" ".join(f"word{w}" for w in row[: 1 + row[0] % 6]) for row in words]
@@ -88,9 +98,9 @@ def same(first: LocalCorpus, second: LocalCorpus) -> bool:
 )
 def test_a_memory_limit_does_not_change_the_corpus(within, columns, names):
     """With and without a limit, every form of input gives the same users."""
-    rows = table(3000, 400, names=names)
+    rows = table(1500, 200, names=names)
     whole = read_engine(rows, user="who", **columns)
-    for room in (TINY, SMALL):
+    for room in (TINY // 2, SMALL // 2):
         spilled = within(rows, room, user="who", **columns)
         assert isinstance(spilled.tokens, np.memmap)
         assert same(whole, spilled)
@@ -121,7 +131,7 @@ def test_a_memory_limit_does_not_change_the_corpus_of_any_table(rows):
 )
 def test_a_memory_limit_does_not_change_the_release(monkeypatch, mechanism):
     """The same secret gives the same release, although each pass runs in pieces of a few hundred positions."""
-    corpus = read_engine(table(4000, 600), user="who", text="text")
+    corpus = without_a_limit(4000, 600)
     bounded = corpus.within(tiny(1 << 21))
     monkeypatch.setattr(mapped_positions, "_SORTED_AT_ONCE", 333)
     expected = mechanism.release(corpus, BUDGET, seed=5)
@@ -134,7 +144,7 @@ def test_other_mechanisms_give_the_same_results_or_are_rejected():
 
     If the data fits, the results agree. Otherwise, an error is raised.
     """
-    corpus = read_engine(table(4000, 600), user="who", text="text")
+    corpus = without_a_limit(4000, 600)
     hitters, sequences = vp.HeavyHitters(max_length=3), vp.Sequences(alphabet=("word0", "word1", "word2"))
     budget = {hitters: vp.Budget(20, 1e-3), sequences: vp.Budget(1)}
     for mechanism in (hitters, sequences):
@@ -162,15 +172,27 @@ def test_too_many_distinct_tokens_or_phrases_are_rejected():
 def test_a_user_with_nearly_all_items_is_read(within):
     """A user with more data than any buffer is read and weighed in parts."""
     rows = pl.DataFrame(
-        {"who": ["big"] * 5000 + ["small"], "text": [f"a{i % 97} b c{i}" for i in range(5000)] + ["a1 b"]}
+        {
+            "who": ["big"] * 2000 + [f"small {number}" for number in range(40)],
+            "text": [f"a{i % 97} b c{i}" for i in range(2000)] + ["a1 b"] * 40,
+        }
     )
     spilled = within(rows, TINY, user="who", text="text")
     whole = read_engine(rows, user="who", text="text")
     assert same(whole, spilled)
+    plan = vp.Items(max_items_per_user=3).plan(vp.Budget(30, 0.5))
+    weighing = l2_shares(10_000, 5.0), 10_000, Secret.from_seed(1), "length 1"
+    bounded = spilled.within(tiny(1 << 22))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bound, "TOKENS_AT_ONCE", 100)
-        parts = vp.Items(max_items_per_user=3).release(spilled.within(tiny(1 << 22)), vp.Budget(30, 0.5), seed=1)
-    assert parts == vp.Items(max_items_per_user=3).release(whole, vp.Budget(30, 0.5), seed=1)
+        for name in ("TOKENS_AT_ONCE", "FEW_TOKENS_AT_ONCE"):
+            patch.setattr(bound, name, 100)
+        parts, weights = plan.release(bounded, seed=1), weights_of(bounded.weigh(*weighing))
+    expected = plan.release(whole, seed=1)
+    assert weights == weights_of(whole.weigh(*weighing))
+    assert len(weights) > 2000
+    # The plans are the same object, and a comparison of releases would compute the users that the plans need.
+    assert parts.grams.equals(expected.grams)
+    assert {"a1", "b"} <= set(parts)
 
 
 def test_the_order_of_users_with_equal_keys_does_not_depend_on_the_rows(within, monkeypatch):
@@ -248,7 +270,7 @@ def test_nothing_is_left_in_the_work_folder(within, tmp_path):
     """Work files do not have names during use, and nothing remains afterwards."""
     corpus = within(table(3000, 400), TINY, user="who", text="text")
     bounded = corpus.within(MemoryLimit(memory.FIXED_MEMORY + SMALL, SMALL, tmp_path))
-    vp.NGrams(max_length=3, max_phrases_per_user=5).release(bounded, BUDGET)
+    vp.NGrams(max_length=4, max_phrases_per_user=50).release(bounded, BUDGET)
     assert os.listdir(tmp_path) == []
 
 

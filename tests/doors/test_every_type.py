@@ -279,9 +279,12 @@ ROLES: list[dict[str, str]] = [
 
 
 def readable(array: pa.Array) -> list[int]:
-    """Return the positions of the values that are read as single values. Other values are rejected and not quoted."""
+    """Return the positions of the values that are read as single values. Other values are rejected and not quoted.
+
+    Single values are not converted for other libraries, because all of these values are converted together.
+    """
     ones = [array.slice(place, 1) for place in range(len(array))]
-    return [place for place, one in enumerate(ones) if is_read(repeated(one, 2), items="what")]
+    return [place for place, one in enumerate(ones) if released(repeated(one, 2), items="what") is not None]
 
 
 def some_of(name: str) -> pa.Array:
@@ -336,8 +339,8 @@ def test_a_type_of_each_family_is_read_and_released(tmp_path, fixed_secrets, nam
         assert not goes_the_whole_way(everything, None, tmp_path / "refused", items="what")
 
 
-def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> bool:
-    """Check that a source returns all items or that its error quotes nothing, and return whether it is read.
+def released(source: Any, **columns: str) -> vp.Release | None:
+    """Return all items of a source, or None after checking that the error of the source quotes nothing.
 
     Items are released without noise, which does not affect how they are returned.
     """
@@ -345,8 +348,17 @@ def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> b
         data = read_engine(source, user=columns.pop("user", "who"), options=QUIET, **columns)
     except BaseException as error:
         assert_quotes_nothing(error)
-        return False
+        return None
     release = vp.Release.from_items(data.vocabulary, StoredPlan({}), vp.Guarantee(4, 1e-7), keys=data.keys)
+    assert len(release.to_list()) == len(release)
+    return release
+
+
+def is_read(source: Any, expected: list[Any] | None = None, **columns: str) -> bool:
+    """Check that a source returns all items or that its error quotes nothing, and return whether it is read."""
+    release = released(source, **columns)
+    if release is None:
+        return False
     found = release.to_list()
     assert len(found) == len(release.to_polars()) == len(release.to_pandas())
     assert from_parquet(to_parquet(release.grams, release.keys), release.keys).equals(release.grams)

@@ -23,9 +23,8 @@ MOMENT = 1_700_000_000_000_000_000
 """A time in nanoseconds that floating-point numbers cannot distinguish from the next nanosecond."""
 numbers = st.integers(-(2**70), 2**70) | st.sampled_from([0, 7, 2**53 + 1, 2**63, MOMENT, MOMENT + 1])
 fractions = st.floats(allow_nan=False, allow_infinity=False)
-decimals = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**12), max_value=10**12, places=3)
 words = st.text("ab7.-é[{", max_size=4) | st.sampled_from(["tea", "2026-11-22", "7", "1.50", "true", "[1]"])
-values = numbers | fractions | decimals | words | st.booleans() | st.none()
+json_values = numbers | fractions | words | st.booleans() | st.none()
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ def test_a_reader_that_infers_types_is_detected(theirs, own, reading):
 
 
 @given(
-    st.lists(values.filter(lambda each: not isinstance(each, Decimal)) | st.lists(words | numbers), max_size=6),
+    st.lists(json_values | st.lists(words | numbers), max_size=6),
     st.sampled_from(["x", ["x"]]),
 )
 @example([None], ["x"])

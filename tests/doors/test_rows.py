@@ -32,7 +32,8 @@ from support.sources import (
     outcome,
     seen_by_others,
 )
-from voxpop.reading import columns, files, tables, text_files, wanted
+from voxpop.reading import columns as column_module
+from voxpop.reading import files, tables, text_files, wanted
 from voxpop.reading.keys import family
 from voxpop.reading.sources import SOURCES
 
@@ -71,7 +72,7 @@ def divided(rows, block, at_once):
         for module, names in (
             (wanted, ("_ROWS_AT_ONCE", "_ITEMS_AT_ONCE")),
             (tables, ("FEW_ROWS",)),
-            (columns, ("PORTION",)),
+            (column_module, ("PORTION",)),
             (files, ("BLOCK", "SMALL_BLOCK")),
         ):
             for name in names:
@@ -116,6 +117,8 @@ def test_a_row_means_the_same_among_any_other_rows(name, rows, own, who, reading
     form = FORMS[name]
     if reading in LISTS and not form.lists:
         return
+    if rows == crlf(8) and not form.text:  # These rows show errors at the ends of blocks of bytes.
+        return
 
     def fit(value):
         if form.declared:
@@ -129,8 +132,9 @@ def test_a_row_means_the_same_among_any_other_rows(name, rows, own, who, reading
     mine = [listed((10**6 if form.declared else fit(who), fit(what), fit(at))) for what, at in own]
     read = partial(read_engine, options=vp.ReadOptions(memory="1GiB" if limited else None, progress=False))
     with tempfile.TemporaryDirectory() as folder, divided(size, block, at_once):
-        check_one_user(read, lambda some: form.make(some, Path(folder)), theirs, mine, {**READINGS, **LISTS}[reading])
-        check_subsets(read, lambda some: form.make(some, Path(folder)), theirs, {**READINGS, **LISTS}[reading])
+        make, columns = lambda some: form.make(some, Path(folder)), {**READINGS, **LISTS}[reading]
+        whole = check_one_user(read, make, theirs, mine, columns)
+        check_subsets(read, make, theirs, columns, whole)
 
 
 TYPED = {
@@ -207,12 +211,15 @@ def test_a_separate_table_does_not_change_other_results(source, name, theirs, ow
     own = [(rows[0][0], *row[1:]) for row in rows], kinds, coded
 
     def found(*some):
+        if source == "rows":  # in memory
+            return outcome(read, make(list(some), None), READINGS[reading])
         with tempfile.TemporaryDirectory() as folder:
             return outcome(read, make(list(some), Path(folder)), READINGS[reading])
 
     with divided(size, 1 << 22, at_once=True):
-        alone, lone = found(theirs), found(own)
-        if alone is None or lone is None:
+        alone = found(theirs)
+        lone = None if alone is None else found(own)
+        if lone is None:
             return
         keys = set(lone.user_key.tolist())
         alike = name in UNDECLARED or family(theirs[1][0]) == family(own[1][0])
@@ -220,8 +227,10 @@ def test_a_separate_table_does_not_change_other_results(source, name, theirs, ow
             return  # the same user
         for order in ((theirs, own), (own, theirs)):
             check_same(alone, found(*order), keys - set(alone.user_key.tolist()))
-        plain, stored = ((theirs[0], theirs[1], coded) for coded in (False, True))
-        assert seen_by_others(found(stored), set()) == seen_by_others(found(plain), set())
+        other = theirs[0], theirs[1], not theirs[2]  # stored in dictionaries if the table was plain, and vice versa
+        assert seen_by_others(found(other), set()) == seen_by_others(alone, set())
+        if len(theirs[0]) == 1:
+            return
         single = found(*[([row], theirs[1], theirs[2]) for row in theirs[0]])
         if single is not None:  # the types that pandas infers from single rows can differ
             check_same(alone, single, set())
