@@ -129,7 +129,7 @@ def test_cover_equals_the_reference(rows, parts, data):
         assert (sums <= [float(each) + 1e-12 for each in expected[name]]).all()
 
 
-def farthest(pairs=100):
+def farthest(pairs=300):
     """Return the largest l2 change of all sums by one user, divided by the root of the number of columns."""
     rng, worst = np.random.default_rng(5), 0.0
     for _ in range(pairs):

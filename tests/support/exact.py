@@ -1,7 +1,5 @@
 """Functions that return private weights without noise to tests. Gates reject any other caller."""
 
-from functools import lru_cache
-
 import numpy as np
 import pytest
 
@@ -93,14 +91,6 @@ def released_known(rounds, square, corpus, candidates, secret):
     return gate.known(corpus, rounds.stated(), parts, text_buffers)
 
 
-@lru_cache(maxsize=64, typed=True)
-def text_of_paths(*numbers):
-    """Return an unchecked certificate of a tree. Texts are cached, because audits open the same tree many times."""
-    from voxpop.privacy.passes import PathsProof
-
-    return text_of(PathsProof(*numbers))
-
-
 def paths_gate(limits, sequences, secret, tree="contexts", usual=None):
     """Return the gate of a tree that is opened on concatenated sequences.
 
@@ -111,10 +101,11 @@ def paths_gate(limits, sequences, secret, tree="contexts", usual=None):
     from voxpop.engine.local.tree_walk import MemoryTreeWalk
     from voxpop.mechanisms.sequences.constants import LEAST_COUNTED, PER_NOISE
     from voxpop.privacy.gate.trees import PathsGate
+    from voxpop.privacy.passes import PathsProof
 
     rule = (LEAST_COUNTED, PER_NOISE, usual) if tree == "contexts" else ()
-    numbers = tree, limits.epsilon, limits.alphabet, limits.max_length, limits.max_gram, None, *rule
-    gate = PathsGate(text_of_paths(*numbers), secret)
+    proof = PathsProof(tree, limits.epsilon, limits.alphabet, limits.max_length, limits.max_gram, None, *rule)
+    gate = PathsGate(text_of(proof), secret)
     walk = MemoryTreeWalk(np.asarray(sequences, np.int32), limits.alphabet, limits.max_length)
     gate.open(SimpleNamespace(tree_walk=lambda *_: walk), tuple(map(str, range(limits.alphabet))))
     return gate
