@@ -23,6 +23,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from voxpop.kernels import threads
+from voxpop.mechanisms.profile import plan as profile_plan
 from voxpop.mechanisms.rounds import adaptive, users_needed
 from voxpop.privacy import composition, cumulative
 from voxpop.privacy.secret import Secret
@@ -59,6 +60,8 @@ def once(compute: Callable[..., Any]) -> Callable[..., Any]:
     return remembered
 
 
+profile_plan._epsilon_of_rounds = once(profile_plan._epsilon_of_rounds)
+profile_plan.planned_parts = once(profile_plan.planned_parts)
 cumulative.lone_releases = adaptive.lone_releases = once(cumulative.lone_releases)
 users_needed._never = once(users_needed._never)
 composition._least_epsilon = once(composition._least_epsilon)

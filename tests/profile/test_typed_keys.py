@@ -1,6 +1,7 @@
 """Tests of typed keys and of cover by row. Each key has a distinct token, even with bars, backslashes and nulls."""
 
 import datetime
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -42,21 +43,24 @@ def corpus_of(rows):
     return read_here(pl.DataFrame(rows, schema=types), Request(["u"], "tokens", list(COLUMNS), typed=KEYS))
 
 
-def decoded(keys, tokens):
+def decoded(tokens):
     """Return the key of each token as (names, values)."""
-    numbers, items = keys.split(tokens)
-    found = []
-    for number, item in zip(numbers.tolist(), items, strict=True):
-        value = keys.keys_of(number).values(pa.array([item.as_py()], pa.large_string()))[0]
-        found.append((keys.sets[number], value if isinstance(value, tuple) else (value,)))
-    return found
+    numbers, items = KEYS.split(tokens)
+    return list(map(key_of, numbers.tolist(), items.to_pylist()))
+
+
+@cache
+def key_of(number, item):
+    """Return the key of an item of a set of columns. Keys are cached, because most examples have the same items."""
+    value = KEYS.keys_of(number).values(pa.array([item], pa.large_string()))[0]
+    return KEYS.sets[number], value if isinstance(value, tuple) else (value,)
 
 
 @given(rows=ROWS)
 def test_rows_become_the_keys_of_the_reference(rows):
     """Each row has the same keys as in the reference implementation, in any order. Each key has exactly one token."""
     corpus = corpus_of(rows)
-    keys = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
+    keys = dict(zip(corpus.vocabulary.to_pylist(), decoded(corpus.vocabulary), strict=True))
     assert len(set(keys.values())) == len(keys)
     found = sorted(
         sorted(map(repr, (keys[token] for token in row))) for user in corpus_documents(corpus) for row in user
@@ -75,7 +79,7 @@ def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
     combinations, the combination has no candidates, and `only` keeps none of its tokens.
     """
     corpus = corpus_of(rows)
-    every = dict(zip(corpus.vocabulary.to_pylist(), decoded(KEYS, corpus.vocabulary), strict=True))
+    every = dict(zip(corpus.vocabulary.to_pylist(), decoded(corpus.vocabulary), strict=True))
     single = {token for token, (names, _) in every.items() if len(names) == 1}
     assert set(corpus.only(KEYS, None).vocabulary.to_pylist()) == single
     listed = pa.array(sorted(token for token in single if data.draw(st.booleans())), pa.large_string())
@@ -93,7 +97,7 @@ def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
         mine = [(names, own) for own in product(*(values[name] for name in names))]
         expected += mine if len(expected) + len(mine) <= most else []
     assert number == len(found) == len(set(found)) == len(expected)
-    assert set(decoded(KEYS, pa.array(found, pa.large_string()))) == set(expected)
+    assert set(decoded(pa.array(found, pa.large_string()))) == set(expected)
     assert set(kept.vocabulary.to_pylist()) == set(found) & every.keys()
     held = [{every[t] for row in user for t in row} for user in corpus_documents(corpus)]
     assert [{every[t] for t in user} for user in user_items(kept)] == [user & set(expected) for user in held]
@@ -102,7 +106,7 @@ def test_candidates_are_the_joint_keys_of_listed_values(rows, data):
 def shared(rows, released):
     """Return the sums of shares by column, computed by the real code."""
     corpus = corpus_of(rows)
-    keys = decoded(KEYS, corpus.vocabulary)
+    keys = decoded(corpus.vocabulary)
     listed = [token for token, key in zip(corpus.vocabulary.to_pylist(), keys, strict=True) if key in released]
     histogram = corpus.row_shares(pa.array(listed, pa.large_string()), len(COLUMNS), UNIT)
     return histogram._weights.reshape(-1, 2)

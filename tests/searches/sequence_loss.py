@@ -120,10 +120,11 @@ def _loss(
     except _OtherNoiseError:
         return UNBOUNDED
     loss = Fraction(0)
-    # For each histogram and bin, the recorded share is the share of the node divided by the sensitivity.
-    for one, other, shares in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
+    # For each histogram and node, the recorded share is the share of the node divided by the sensitivity.
+    for one, other, (width, shares) in zip(larger.histograms, smaller.histograms, larger.shares, strict=True):
         for key in one.keys() | other.keys():
-            loss += shares[key] * abs(one.get(key, 0) - other.get(key, 0))
+            if change := abs(one.get(key, 0) - other.get(key, 0)):
+                loss += shares[key // width] * change
     return loss
 
 
@@ -153,7 +154,7 @@ class _Recorder:
     lengths: Any = None
     levels: list[Any] = field(default_factory=list)
     histograms: list[dict[int, int]] = field(default_factory=list)
-    shares: list[dict[int, Fraction]] = field(default_factory=list)
+    shares: list[tuple[int, list[Fraction]]] = field(default_factory=list)
 
     def released_counts(self, noise, keys, counts):
         """Release or repeat noisy counts, in place of the noise of a tree."""
@@ -162,8 +163,7 @@ class _Recorder:
     def _released(self, paths, nodes, keys, counts, release):
         self.histograms.append(dict(zip(keys.tolist(), counts.tolist(), strict=True)))
         own = [paths.shares[share].own / paths.limits.max_length for share in nodes.shares.tolist()]
-        width = paths.limits.alphabet + 1
-        self.shares.append({node * width + symbol: each for node, each in enumerate(own) for symbol in range(width)})
+        self.shares.append((paths.limits.alphabet + 1, own))
         if self.replayed is None:
             self.levels.append(release() if self.lengths is None or self.levels else self.lengths)
         elif self.replayed.shares[len(self.levels)] != self.shares[-1]:

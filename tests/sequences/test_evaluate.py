@@ -1,5 +1,7 @@
 """Tests of comparisons of models with their data, and of samples as tables of events."""
 
+from functools import cache
+
 import numpy as np
 import polars as pl
 import pytest
@@ -11,6 +13,7 @@ from voxpop.errors import InputError
 STEPS = ["open", "check", "approve", "pay"]
 
 
+@cache
 def cases(users=6_000, seed=0):
     rng = np.random.default_rng(seed)
     rows = []

@@ -1,6 +1,7 @@
 """Streams of rows and plans for tests of series."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import polars as pl
@@ -20,12 +21,18 @@ def rows_of(people):
 WORDS = [f"w{number}" for number in range(9)]
 
 
+@cache
+def planned(pool, nights):
+    """Return the plan of a series, which is the same for every stream with this pool and number of nights."""
+    return vp.Items(max_items_per_user=pool).plan_series(vp.Budget(3, 1e-3), nights)
+
+
 def some_plan(rng, nights, pool, tried, known=()):
     """Return a plan with thresholds and cutoffs so low that every case occurs within a few nights.
 
     With a public list, the plan's rule permits many levels.
     """
-    plan = vp.Items(max_items_per_user=pool).plan_series(vp.Budget(3, 1e-3), nights)
+    plan = planned(pool, nights)
     total = np.sqrt(np.cumsum(np.square(plan.spreads)))
     proof = replace(
         plan.proof,
