@@ -60,7 +60,7 @@ def given_to(plan):
     """Return data for the release of a plan."""
     if getattr(plan, "data_sets", ()):
         return dict.fromkeys(plan.data_sets, CORPUS)
-    return {"profile": KEYED, "keys": OF_KEYS}.get(plan.to_dict()["mechanism"], CORPUS)
+    return {vp.ProfileMechanism: KEYED, vp.KeyCounts: OF_KEYS}.get(type(plan.mechanism), CORPUS)
 
 
 @pytest.mark.parametrize("name", PLANS)
