@@ -33,7 +33,7 @@ def corpus_of(counts: dict[str, int], spare: int = 0) -> LocalCorpus:
     Each user has one word.
     """
     words = [word for word, count in counts.items() for _ in range(count)]
-    words += [f"own{number:03}" for number in range(spare)]
+    words += [f"o{number:03}" for number in range(spare)]
     return read_engine(pl.DataFrame({"who": range(len(words)), "what": words}), user="who", items="what")
 
 
@@ -53,7 +53,7 @@ def unlike_words(count: int, length: int) -> list[str]:
 def test_common_words_are_found_and_rare_words_are_not(unit, alphabet):
     """Words with 400 users are released in the order of their bytes, but words with one user are not."""
     corpus = corpus_of({"sun": 400, "star": 400, "sunny": 400, "ü": 400}, spare=300)
-    hitters = vp.HeavyHitters(max_length=7, unit=unit, alphabet=alphabet)
+    hitters = vp.HeavyHitters(max_length=6, unit=unit, alphabet=alphabet)
     release = hitters.release(corpus, BUDGET)
     assert list(release) == ["star", "sun", "sunny", "ü"]
     assert release.guarantee.private
@@ -110,7 +110,7 @@ def test_the_record_lists_the_sums_that_the_server_received(aggregation, saw, tm
 
     The record lists the sums that the server received in addition.
     """
-    plan = vp.HeavyHitters(max_length=4).plan(vp.Budget(1, 1e-6))
+    plan = vp.HeavyHitters().plan(BUDGET)
     ran = with_record(plan, aggregation=aggregation)
     release = release_of_trie([["tea"]], ran, ran.guarantee)
     release.save(tmp_path / "found")
