@@ -39,10 +39,10 @@ def hitters_cases(hitters: Sequence[HeavyHitters] = HITTERS, budget: Budget = BU
         yield near(each.plan(budget))
 
 
-def near(plan: HittersPlan) -> Case:
+def near(plan: HittersPlan, most_copies: int = COPIES) -> Case:
     """Return the case in which one more user, the canary, has the largest effect."""
     _, exact, others = max(_all_near(plan))
-    copies = max(1_000, COPIES * 20 // (others + 1))
+    copies = max(1_000, most_copies * 20 // (others + 1))
     joined, without = (partial(run, plan, crowd(plan, holders, copies), copies) for holders in (others + 1, others))
     return Case(title(plan.mechanism), f"near: {others} others", plan.budget, copies, joined, without, exact)
 

@@ -96,7 +96,7 @@ def test_an_ignored_limit_is_detected(monkeypatch):
     real = bound.cut_to_limit
     monkeypatch.setattr(bound, "cut_to_limit", lambda *given: given[1:3])
     assert real is not bound.cut_to_limit
-    assert_refuted(alone(plan, held, "over"), any_of(held, held**-0.5, plan), 0.0)
+    assert_refuted(alone(plan, held, "over", most_copies=25_000), any_of(held, held**-0.5, plan), 0.0, trials=25_000)
 
 
 def test_unbounded_candidates_are_detected(monkeypatch):
@@ -114,7 +114,8 @@ def test_unbounded_candidates_are_detected(monkeypatch):
 
     monkeypatch.setattr(corpus_module, "weigh", asking_all)
     counted, rest = any_of(LIMIT, LIMIT**-0.5, plan), any_of(held - LIMIT, 0.0, plan)
-    assert_refuted(alone(plan, held, "over"), 1 - (1 - counted) * (1 - rest), 0.0)
+    case = alone(plan, held, "over", most_copies=25_000)
+    assert_refuted(case, 1 - (1 - counted) * (1 - rest), 0.0, trials=25_000)
 
 
 def test_redrawn_noise_is_detected(monkeypatch):
@@ -132,15 +133,16 @@ def test_redrawn_noise_is_detected(monkeypatch):
 
 
 def test_a_fixed_seed_is_detected(monkeypatch):
-    """The secret is the same in every release, so two releases agree in all of the at least 30,000 copies.
+    """The secret is the same in both releases, so they agree in all of the at least 30,000 copies.
 
     Two correct releases agree with probability below 1e-300, but releases of the mutant always agree.
     """
     case = near(UNION.plan(BUDGET))
-    assert not examine(case, TRIALS).repeated
+    trials = 2 * case.copies
+    assert not examine(case, trials).repeated
     fixed = secret_module.Secret.from_seed(0)
     monkeypatch.setattr(secret_module.Secret, "fresh", classmethod(lambda cls: fixed))
-    finding = examine(case, TRIALS)
+    finding = examine(case, trials)
     assert finding.repeated
     assert finding.off_plan
 
@@ -163,7 +165,7 @@ def test_a_threshold_off_by_one_grid_step_is_detected(monkeypatch):
     monkeypatch.setattr(rules_module, "ADDITIVE_BITS", 3)
     plan = vp.papers.SetUnion(LIMIT, "weighted", accounting="joint").plan(BUDGET)
     assert plan.threshold * 8 == round(plan.threshold * 8)
-    case, trials = alone(plan, LIMIT, "alone"), 400_000
+    case, trials = alone(plan, LIMIT, "alone"), 200_000
     assert examine(case, trials).passed
     real = running.threshold_rule
 
@@ -188,7 +190,7 @@ def assert_refuted_or_off_plan(case, joined, without, trials):
 def test_a_server_that_needs_one_vote_fewer_is_detected(monkeypatch):
     """In the mutant, the server of heavy hitters extends prefixes with theta - 1 votes."""
     plan = vp.HeavyHitters(max_length=2, unit=2, alphabet="tokens").plan(BUDGET)
-    case = hitters_near(plan)
+    case = hitters_near(plan, most_copies=1_000)
     real = hitters_releasing.grown_trie
 
     def content(spelling, electorate, rules, gate):
@@ -199,7 +201,7 @@ def test_a_server_that_needs_one_vote_fewer_is_detected(monkeypatch):
     others = int(case.name.split()[1])
     loose = replace(plan.rules.ballot, theta=plan.theta - 1)  # theta votes of a user have the effect of theta - 1
     chances = [discovery_rate(holders, loose, 1) for holders in (others + 1, others)]
-    assert_refuted_or_off_plan(case, *chances, TRIALS)
+    assert_refuted_or_off_plan(case, *chances, 20_000)
 
 
 @pytest.mark.slow  # 100,000 trials of n-grams
@@ -253,7 +255,7 @@ def test_half_the_noise_scale_in_grams_is_detected(monkeypatch):
     real = paths.laplace_noise
     monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
     tail = [exp(-2 * m / 3) / (1 + exp(-2 / 3)) for m in (1, 3)]
-    assert_refuted(case, 1 - tail[0], tail[1], trials=50_000)
+    assert_refuted(case, 1 - tail[0], tail[1], trials=20_000)
 
 
 def test_half_the_noise_scale_in_contexts_is_detected(monkeypatch):
@@ -262,7 +264,7 @@ def test_half_the_noise_scale_in_contexts_is_detected(monkeypatch):
     real = paths.laplace_noise
     monkeypatch.setattr(paths, "laplace_noise", lambda rate, *others: real(2 * rate, *others))
     scale = 1 / rates(vp.Budget(1.0), OTHERS * SYMBOLS)[2]
-    assert_refuted(case, users_bound(0, scale), users_bound(2, scale), trials=50_000)
+    assert_refuted(case, users_bound(0, scale), users_bound(2, scale), trials=20_000)
 
 
 @pytest.mark.parametrize("given", [{}, {"max_length": None}], ids=["length", "decided"])
@@ -274,7 +276,7 @@ def test_noise_for_too_few_steps_is_detected(monkeypatch, given):
     case = one_level_of_contexts(vp.Budget(1.0), **given)
     monkeypatch.setattr(counting.MemoryTreeWalk, "count_first", lambda self, steps: None)
     scale = 2 / rates(vp.Budget(1.0), OTHERS * SYMBOLS)[2]
-    assert_refuted(case, users_bound(-1, scale), users_bound(2, scale), trials=50_000)
+    assert_refuted(case, users_bound(-1, scale), users_bound(2, scale), trials=35_000)
 
 
 @pytest.mark.slow  # one release is one trial

@@ -93,20 +93,26 @@ class NaiveEngine:
         """
         if not shares.sequential:
             return list(self.users.items())
-        keyed = [(draw(secret, f"order/{pass_name}", key, 0), key) for key in self.users]
+        keyed = zip(draws(secret, f"order/{pass_name}", list(self.users), 0), self.users, strict=True)
         return [(key, self.users[key]) for _, key in sorted(keyed)]
 
 
-def draw(secret, purpose: str, first: int, second: int) -> int:
-    """Return the 64 random bits of a pair of numbers."""
-    return int(secret.draws(purpose, np.array([first], np.uint64), second)[0, 0])
+def draws(secret, purpose: str, first: list[int], second: int) -> list[int]:
+    """Return the 64 random bits of each pair of numbers."""
+    return secret.draws(purpose, np.array(first, np.uint64), second)[:, 0].tolist()
 
 
 @lru_cache(maxsize=1 << 14)
-def text_name(secret, word: str) -> int:
-    """Return the number that identifies a word in sampling draws. Numbers are cached, because every user needs them."""
+def text_names(secret, word: str) -> tuple[int, int]:
+    """Return both numbers that identify a word in draws. They are cached, because every user and round needs them."""
     content = np.frombuffer(word.encode(), np.uint8)
-    return int(secret.text_draws("words", content, np.array([0, content.size]))[0, 0])
+    high, low = secret.text_draws("words", content, np.array([0, content.size]))[0].tolist()
+    return high, low
+
+
+def text_name(secret, word: str) -> int:
+    """Return the number that identifies a word in sampling draws."""
+    return text_names(secret, word)[0]
 
 
 def weighed(
@@ -138,9 +144,11 @@ def weighed(
 
 def smallest(items, name_of, limit, secret, pass_name, key):
     """Return the `limit` items of a user with the smallest draws, in their original order."""
+    if len(items) <= limit:
+        return items
     names = np.array([name_of(item) for item in items], np.uint64)
-    draws = secret.draws(f"sample/{pass_name}", np.full(len(items), key, np.uint64), names)[:, 0]
-    priority = dict(zip(items, draws.tolist(), strict=True))
+    drawn = secret.draws(f"sample/{pass_name}", np.full(len(items), key, np.uint64), names)[:, 0]
+    priority = dict(zip(items, drawn.tolist(), strict=True))
     lowest = set(sorted(items, key=priority.__getitem__)[:limit])
     return [item for item in items if item in lowest]
 
@@ -210,11 +218,9 @@ class NaivePools:
     def draw(self, size, pass_name):
         drawn = []
         for key, items in self.users:
-            first = sorted(
-                set(items) - self.listed,
-                key=lambda item, key=key: draw(self.secret, f"sample/{pass_name}", key, self.name(item)),
-            )
-            drawn.append((key, [item for item in items if item in first[:size] or item in self.listed]))
+            unlisted = [item for item in items if item not in self.listed]
+            first = smallest(unlisted, self.name, size, self.secret, pass_name, key)
+            drawn.append((key, [item for item in items if item in first or item in self.listed]))
         self.users = drawn
 
     def recognise(self, listed):
@@ -226,22 +232,25 @@ class NaivePools:
 
     def advance(self, shares, step, pass_name):
         weights = {}
-        for key, pool in self.users:
+        keys = [key for key, _ in self.users]
+        parts = draws(self.secret, f"part/{pass_name}", keys, 0) if shares.draws else [None] * len(keys)
+        for (key, pool), part in zip(self.users, parts, strict=True):
             items = self.undecided(pool)
+            if not items:
+                continue
             dropped = sum(self.states.get(item) == 1 and item not in self.listed for item in pool)
             counts = np.array([len(items)]), np.array([dropped])
             listed = np.array([len(self.listed & set(items))])
-            bits = np.array([draw(self.secret, f"part/{pass_name}", key, 0)], np.uint64) if shares.draws else None
+            bits = None if part is None else np.array([part], np.uint64)
             given = shares.given(*counts, bits, listed)
             items = smallest(items, self.name, shares.limit, self.secret, pass_name, key)
-            mine = np.array([weights.get(item, 0) for item in items] or [0], np.int64)
-            states = np.array([self.states.get(item, 255) for item in items] or [0], np.uint8)
-            marks = np.array([item in self.listed for item in items] or [0], np.uint8)
+            mine = np.array([weights.get(item, 0) for item in items], np.int64)
+            states = np.array([self.states.get(item, 255) for item in items], np.uint8)
+            marks = np.array([item in self.listed for item in items], np.uint8)
             shares.add(mine, np.arange(len(items), dtype=np.int32), np.array([0, len(items)]), states, given, marks)
             weights.update(zip(items, mine.tolist(), strict=False))
         for item in {item for _, pool in self.users for item in self.undecided(pool)}:
-            content = np.frombuffer(item.encode(), np.uint8)
-            name = self.secret.text_draws("words", content, np.array([0, content.size]))
+            name = np.array([text_names(self.secret, item)], np.uint64)
             before = np.array([self.score.get(item, 0.0)])
             weight = np.array([weights.get(item, 0)])
             if item in self.listed:
@@ -370,7 +379,7 @@ def one_sequence(key, documents, alphabet, max_length, secret):
     cut = [symbols for symbols in cut if symbols]
     if not cut:
         return []
-    drawn = draw(secret, "sequences/sample", key, 0) >> 32 if len(cut) > 1 else 0
+    drawn = draws(secret, "sequences/sample", [key], 0)[0] >> 32 if len(cut) > 1 else 0
     return cut[drawn * len(cut) >> 32][:max_length]
 
 

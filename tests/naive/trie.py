@@ -13,8 +13,11 @@ from voxpop.privacy.trie.ballot import Ballot
 Law = dict[Trie, float]
 Votes = list[tuple[float, list[Prefix]]]
 """The possible votes of one sampled client in a round, with their probabilities."""
+DRAWN = 128
+"""The number of bits in a draw. Every probability of votes is a whole multiple of 2^-128."""
 
 
+@cache
 def chances_of_votes(ballot: Ballot) -> list[Fraction]:
     """Return the exact probabilities that a user casts 0, 1, ..., theta votes in a release, as fractions."""
     tails = [Fraction(1), *map(Fraction, ballot.tails)]
@@ -25,13 +28,20 @@ def chances_of_votes(ballot: Ballot) -> list[Fraction]:
 @cache
 def votes_law(holders: int, ballot: Ballot) -> tuple[Fraction, ...]:
     """Return the distribution of the total votes of all users of a word. The last entry covers theta or more votes."""
-    law = [Fraction(1)] + [Fraction(0)] * ballot.theta
-    for _ in range(holders):
-        after = [Fraction(0)] * (ballot.theta + 1)
-        for known, chance in enumerate(law):
-            for votes, share in enumerate(chances_of_votes(ballot)):
-                after[min(known + votes, ballot.theta)] += chance * share
-        law = after
+    return tuple(Fraction(whole, 1 << DRAWN * holders) for whole in _whole_law(holders, ballot))
+
+
+@cache
+def _whole_law(holders: int, ballot: Ballot) -> tuple[int, ...]:
+    """Return the distribution in multiples of 2^-128 per user. Whole numbers are much faster than fractions."""
+    if holders == 0:
+        return (1, *[0] * ballot.theta)
+    shares = [share * (1 << DRAWN) for share in chances_of_votes(ballot)]
+    assert all(share.denominator == 1 for share in shares)
+    law = [0] * (ballot.theta + 1)
+    for known, whole in enumerate(_whole_law(holders - 1, ballot)):
+        for votes, share in enumerate(shares):
+            law[min(known + votes, ballot.theta)] += whole * share.numerator
     return tuple(law)
 
 
@@ -41,13 +51,17 @@ def survives(holders: int, ballot: Ballot) -> float:
     return float(votes_law(holders, ballot)[-1])
 
 
-def one_word_path(factor: float, others: Iterable[int], ballot: Ballot, added: bool) -> float:
-    """Return the delta for one word, given the number of other users of the prefix in each round."""
+def pairs_of(most: int, ballot: Ballot, added: bool) -> list[tuple[float, float]]:
+    """Return the probabilities that a prefix survives under both distributions, by its number of other users."""
+    pairs = [(survives(k, ballot), survives(k + 1, ballot)) for k in range(most + 1)]
+    return [(q, p) if added else (p, q) for p, q in pairs]
+
+
+def one_word_path(factor: float, pairs: Iterable[tuple[float, float]]) -> float:
+    """Return the delta for one word, given the probabilities that the prefix survives in each round."""
     first = other = 1.0
     total = 0.0
-    for k in others:
-        p, q = survives(k, ballot), survives(k + 1, ballot)
-        a, b = (q, p) if added else (p, q)
+    for a, b in pairs:
         total += max(0.0, first * (1 - a) - factor * other * (1 - b))
         first, other = first * a, other * b
     return total + max(0.0, first - factor * other)
@@ -58,8 +72,7 @@ def worst_one_word(factor: float, most: int, rounds: int, ballot: Ballot, added:
 
     The numbers can be in any order, because lost nodes can return.
     """
-    paths = product(range(most + 1), repeat=rounds)
-    return max(one_word_path(factor, path, ballot, added) for path in paths)
+    return max(one_word_path(factor, path) for path in product(pairs_of(most, ballot, added), repeat=rounds))
 
 
 def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, added: bool) -> float:
@@ -67,14 +80,13 @@ def worst_many_words(factor: float, most: int, rounds: int, ballot: Ballot, adde
 
     In each round, the adversary picks one surviving prefix.
     """
+    pairs = pairs_of(most, ballot, added)[0 if ballot.again else ballot.theta - 1 :]
 
     def value(first: float, other: float, left: int) -> float:
         if left == 0:
             return max(0.0, first - factor * other)
         worst = value(first, other, left - 1)
-        for k in range(0 if ballot.again else ballot.theta - 1, most + 1):
-            p, q = survives(k, ballot), survives(k + 1, ballot)
-            a, b = (q, p) if added else (p, q)
+        for a, b in pairs:
             worst = max(
                 worst,
                 value(first * a, other * b, left - 1) + value(first * (1 - a), other * (1 - b), left - 1),
@@ -147,17 +159,31 @@ def law_of(
 
 
 def _one_round(clients, trie, rules, samples, says):
-    options = [says(client, trie, rules) for client in clients]
-    outcomes: dict[Trie, float] = {}
+    prefixes: dict[Prefix, int] = {}
+    options = [
+        [
+            (share, [prefixes.setdefault(vote, len(prefixes)) for vote in votes])
+            for share, votes in says(client, trie, rules)
+        ]
+        for client in clients
+    ]
+    # The server counts votes without names, so equal lists of votes have the same result. Each list is counted once.
+    cast: dict[tuple[tuple[int, int], ...], float] = {}
     for weight, coins in samples:
-        asked = [(option, coin) for option, coin in zip(options, coins, strict=True) if coin]
+        asked = [(option, int(coin)) for option, coin in zip(options, coins, strict=True) if coin]
         for said in product(*(option for option, _ in asked)):
             chance = weight
             for share, _ in said:
                 chance *= share
-            votes = [(vote, int(times)) for (_, each), (_, times) in zip(said, asked, strict=True) for vote in each]
-            grown = grow(trie, count_votes(votes, trie, rules), rules)
-            outcomes[grown] = outcomes.get(grown, 0.0) + chance
+            votes = tuple(
+                sorted((vote, times) for (_, each), (_, times) in zip(said, asked, strict=True) for vote in each)
+            )
+            cast[votes] = cast.get(votes, 0.0) + chance
+    named, outcomes = list(prefixes), {}
+    for votes, chance in cast.items():
+        counted = count_votes([(named[vote], times) for vote, times in votes], trie, rules)
+        grown = grow(trie, counted, rules)
+        outcomes[grown] = outcomes.get(grown, 0.0) + chance
     return [(chance, grown) for grown, chance in outcomes.items()]
 
 

@@ -1,6 +1,7 @@
 """Independent computations of delta, by formulas to eighty digits, numerical integration, and dp-accounting."""
 
 import math
+from collections import Counter
 
 import numpy as np
 from dp_accounting.pld import pld_pmf, privacy_loss_distribution
@@ -21,8 +22,8 @@ def pair_delta(epsilon, sigma, threshold, novel_weights, shared_square, mu_rest=
     """Return the larger of the deltas in both directions for neighbours with noisy values, to eighty digits."""
     mp = precise.context
     none = mp.mpf(1)
-    for weight in novel_weights:
-        none *= mp.ncdf((mp.mpf(threshold) - mp.mpf(weight)) / mp.mpf(sigma))
+    for weight, items in Counter(novel_weights).items():
+        none *= mp.ncdf((mp.mpf(threshold) - mp.mpf(weight)) / mp.mpf(sigma)) ** items
     mu = mp.sqrt(mp.mpf(shared_square) / mp.mpf(sigma) ** 2 + mp.mpf(mu_rest) ** 2)
     forward = 1 - none + none * gaussian_delta(mp.mpf(epsilon) - mp.log(none), mu)
     return float(max(forward, gaussian_delta(mp.mpf(epsilon) + mp.log(none), mu)))

@@ -110,7 +110,7 @@ def guarantee_of_phrases(epsilon):
 
 
 @given(
-    st.lists(st.sampled_from([0.1, 0.2718281, 0.5, 1, 1.4142135, 2]), min_size=1, max_size=2),
+    st.lists(st.sampled_from([0.1, 0.2718281, 1.4142135, 2]), min_size=1, max_size=2),
     st.lists(st.floats(0.1, 2.0), min_size=1, max_size=2),
 )
 def test_the_composed_epsilon_has_six_digits(planned, others):

@@ -2,6 +2,7 @@
 
 import json
 from fractions import Fraction
+from functools import cache
 
 import polars as pl
 import pytest
@@ -16,6 +17,10 @@ BUDGET = vp.Budget(4, 1e-7)
 COMMON = ["good morning to all", "good night to all", "thank you", "thank you all"]
 
 
+pytestmark = pytest.mark.usefixtures("few_sessions")
+
+
+@cache
 def read(strangers, **how):
     """Return a corpus of users with common phrases, and of `strangers` users with only unique words."""
     rows = [(user, phrase) for user in range(1500) for phrase in (COMMON[user % 4], COMMON[(user + 1) % 4])]
