@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial, wraps
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Tests run in parallel, so more threads would only compete.
@@ -20,6 +21,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Tests run in parallel, so 
 import numba
 import numpy as np
 import pytest
+from cyclopts import App
+from cyclopts.argument import ArgumentCollection, _argument
 from hypothesis import HealthCheck, settings
 
 from voxpop.kernels import threads
@@ -68,6 +71,35 @@ composition._least_epsilon = once(composition._least_epsilon)
 # Caches in `voxpop` look up plans thousands of times. The hash of a whole plan, with the caps of every round, takes
 # longer than some of the remembered results. Few plans have equal scores, and equality still compares all fields.
 adaptive.AdaptiveRounds.__hash__ = lambda plan: hash(plan.score)
+
+
+def assembled_once(assemble: Callable[..., ArgumentCollection]) -> Callable[..., ArgumentCollection]:
+    """Return a version of `App.assemble_argument_collection` that inspects each command only once per process.
+
+    The parser inspects the signatures and docstrings of a command in every call, which takes longer than most commands
+    of the tests. The result depends only on the command. The parser then adds the words of the call to the arguments,
+    so each call gets new arguments.
+    """
+    known: dict[object, tuple[App, ArgumentCollection]] = {}  # An app that is kept here cannot lose its `id`.
+
+    @wraps(assemble)
+    def remembered(app: App, **options: Any) -> ArgumentCollection:
+        key = id(app), app.default_command, app.app_stack.default_parameter, *sorted(options.items())
+        if key not in known:
+            known[key] = app, assemble(app, **options)
+        copies = {id(each): copy(each) for each in known[key][1]}
+        for each in copies.values():
+            each.tokens = []
+            each.children = ArgumentCollection(copies[id(child)] for child in each.children)
+        return ArgumentCollection(copies.values())
+
+    return remembered
+
+
+App.assemble_argument_collection = assembled_once(App.assemble_argument_collection)
+# If pydantic is imported, the parser checks each value once more with it. No process of a user imports pydantic, but
+# other libraries of the tests do.
+_argument.sys = SimpleNamespace(modules={})
 
 EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
 GENERATED = {"max_examples": EXAMPLES, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}

@@ -58,7 +58,7 @@ def test_releasing_over_a_release_spends_nothing(voxpop, phrases, tmp_path):
     """The call is rejected before the data is read, but runs with `--overwrite`."""
     pl.DataFrame({"who": range(500), "what": ["tea"] * 500}).write_parquet(tmp_path / "t.parquet")
     phrases.save(tmp_path / "words")
-    call = ["items", "--user", "who", "--items", "what", "--epsilon", 4, "--delta", 1e-3, "-o", "words"]
+    call = ["items", "--user", "who", "--items", "what", "--epsilon", 4, "--delta", 1e-6, "-o", "words"]
     assert "already contains a release" in voxpop(*call, "nowhere.parquet").complaint
     assert voxpop(*call, "t.parquet", "--overwrite").code == 0
     assert vp.load(tmp_path / "words").to_list() == ["tea"]

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.usefixtures("fixed_secrets")
 
 BUDGET = ["--epsilon", 1, "--delta", "1e-8"]
 CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET]
+TOKENS = ["--alphabet", "tokens", "--max-length", 4]  # as many rounds as the default for characters
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def test_the_executed_plan_contains_the_options(voxpop):
 
 def test_a_whole_text_is_found_as_one_phrase(voxpop, tmp_path):
     """With `--alphabet tokens`, an entire text is found as one phrase."""
-    assert voxpop("heavy-hitters", *CALL, "--alphabet", "tokens", "-o", "words").code == 0
+    assert voxpop("heavy-hitters", *CALL, *TOKENS, "-o", "words").code == 0
     assert list(vp.load(tmp_path / "words")) == [("tea", "tea", "milk")]
 
 
@@ -54,7 +55,7 @@ def test_a_whole_text_is_found_as_one_phrase(voxpop, tmp_path):
         ([*CALL, "--unit", 5], ["`unit`", "from 1 to 4"]),
         (["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4], ["--delta is missing"]),
         ([*CALL[:-1], 0], ["delta above 0"]),
-        (["posts.parquet", "--user", "author", "--items", "body", *BUDGET, "--alphabet", "tokens"], ["no order"]),
+        (["posts.parquet", "--user", "author", "--items", "body", *BUDGET, *TOKENS], ["no order"]),
     ],
 )
 def test_wrong_calls_give_advice(voxpop, tmp_path, arguments, expected):

@@ -250,7 +250,7 @@ def test_the_charged_ledger_entry_is_reported(voxpop, posts, tmp_path):
 def test_large_epsilon_and_delta_cause_warnings(voxpop, posts):
     """Epsilon 40 and delta 0.01 each cause a warning."""
     numbers = ["--epsilon", 40, "--delta", 0.01]
-    out = voxpop("items", *CALL[: CALL.index("--epsilon")], *numbers, "-o", "words").out
+    out = voxpop("items", *CALL[: CALL.index("--epsilon")], *numbers, "--max-items-per-user", 1, "-o", "words").out
     assert "Caution: Epsilon 40 " in out
     assert "Caution: Delta 0.01 " in out
 

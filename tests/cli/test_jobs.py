@@ -8,7 +8,7 @@ import re
 import sqlite3
 import subprocess
 import sys
-from io import StringIO
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import polars as pl
@@ -277,11 +277,10 @@ def test_a_job_reads_a_database(voxpop, job, monkeypatch):
 def test_answers_to_the_prompts_create_a_job(voxpop, job, monkeypatch):
     """The answers to the prompts give a job that a dry run accepts."""
     answers = "items\nposts.parquet\nauthor\ntext\nbody\n1\n1e-8\nnew words\nteam.ledger\nposts\n\n"
-    ran = subprocess.run(
-        [sys.executable, "-m", "voxpop.cli", "run", "--new", "new.toml"], input=answers, capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert 'has the columns "author", "body"' in ran.stderr
+    monkeypatch.setattr(sys, "stdin", StringIO(answers))
+    ran = voxpop("run", "--new", "new.toml")
+    assert ran.code == 0, ran.err
+    assert 'has the columns "author", "body"' in ran.err
     monkeypatch.setenv("DAY", "1")
     assert voxpop("run", "new.toml", "--dry-run").code == 0
     assert "already exists" in voxpop("run", "--new", "new.toml").complaint
@@ -316,14 +315,13 @@ def test_no_value_of_a_job_becomes_an_option(voxpop, job, monkeypatch, given):
     assert not Path("words").exists()
 
 
-def test_a_hyphen_as_source_denotes_standard_input(job):
+def test_a_hyphen_as_source_denotes_standard_input(voxpop, job, monkeypatch):
     """A job reads standard input as the command does."""
     job(JOB.replace('"posts.parquet"', '"-"'))
     rows = "author,body\n" + "".join(f"{number},tea\n" for number in range(400))
-    ran = subprocess.run(
-        [sys.executable, "-m", "voxpop.cli", "run", "job.toml"], input=rows, capture_output=True, text=True
-    )
-    assert ran.returncode == 0, ran.stderr
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(rows.encode())))
+    ran = voxpop("run", "job.toml")
+    assert ran.code == 0, ran.err
     assert list(vp.load("words")) == ["tea"]
 
 

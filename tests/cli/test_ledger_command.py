@@ -71,7 +71,8 @@ def test_a_repeated_command_is_charged_once(voxpop, shop, tmp_path):
 def test_an_empty_release_is_also_returned_again(voxpop, shop, tmp_path):
     """A saved plan cannot run, so the second output contains no numbers of required users."""
     pl.DataFrame({"author": range(9), "body": [f"word{number}" for number in range(9)]}).write_parquet("posts.parquet")
-    first, again = (voxpop(*shop, "--epsilon", 1, "-o", "words", "--run-id", "monday") for _ in range(2))
+    call = [*shop, "--max-items-per-user", 1, "--epsilon", 1, "-o", "words", "--run-id", "monday"]
+    first, again = (voxpop(*call) for _ in range(2))
     assert (first.code, again.code) == (0, 0)
     assert "epsilon 1: " in first.out
     assert again.out.startswith("Released 0 items.\nNo item had enough users. The budget is spent nonetheless.")
@@ -79,7 +80,7 @@ def test_an_empty_release_is_also_returned_again(voxpop, shop, tmp_path):
 
 def test_counts_are_also_returned_again(voxpop, shop):
     """Counts and rankings are saved in the folder of the release and charged once."""
-    assert voxpop(*shop, "--epsilon", 1, "-o", "words").code == 0
+    assert voxpop(*shop, "--max-items-per-user", 1, "--epsilon", 1, "-o", "words").code == 0
     for command in ("count", "top"):
         call = [command, "words", *shop[1:], "--epsilon", 1, "--run-id", command]
         first, again = voxpop(*call), voxpop(*call)

@@ -73,7 +73,7 @@ def test_spaces_in_an_alphabet_file_create_no_symbols(voxpop, tmp_path, option):
 def test_columns_with_commas_are_read(voxpop, tmp_path):
     """A name in double quotes is one column."""
     pl.DataFrame({"who": range(600), "a, b": ["tea"] * 600, "c": ["x"] * 600}).write_parquet(tmp_path / "t.parquet")
-    call = ["items", "t.parquet", "--user", " who ", "--epsilon", "4", "--delta", "1e-5"]
+    call = ["items", "t.parquet", "--user", " who ", "--epsilon", "4", "--delta", "1e-6"]
     assert voxpop(*call, "--items", '"a, b", c', "-o", "keys").code == 0
     assert vp.load(tmp_path / "keys").to_list() == [("tea", "x")]
 
@@ -82,8 +82,8 @@ def test_grams_with_different_token_borders_are_printed_differently(voxpop, tmp_
     """Tokens may contain spaces, as names of activities do."""
     visits = [["new york", "city"], ["new", "york city"]] * 600
     pl.DataFrame({"who": range(1200), "visit": visits}).write_parquet(tmp_path / "t.parquet")
-    call = ["ngrams", "t.parquet", "--user", "who", "--sequence", "visit", "--max-length", "2", "--epsilon", "8"]
-    ran = voxpop(*call, "--delta", "1e-5", "--seed", "1", "-o", "grams")
+    call = ["ngrams", "t.parquet", "--user", "who", "--sequence", "visit", "--max-length", "2", "--epsilon", "4"]
+    ran = voxpop(*call, "--delta", "1e-6", "--seed", "1", "-o", "grams")
     for text in (ran.out, voxpop("show", "grams").out):
         assert '"new york" city' in text
         assert 'new "york city"' in text

@@ -5,7 +5,9 @@ import pytest
 
 import voxpop as vp
 
-CALL = ["posts.parquet", "--user", "author", "--text", "body", "--epsilon", 4, "--delta", "1e-6", "-o", "phrases"]
+BUDGET = ["--epsilon", 4, "--delta", "1e-6"]
+CALL = ["posts.parquet", "--user", "author", "--text", "body", *BUDGET, "-o", "phrases"]
+PHRASES = ["--max-length", 3, "--max-phrases-per-user", 20]
 
 
 @pytest.fixture
@@ -18,7 +20,7 @@ def posts(tmp_path):
 @pytest.mark.usefixtures("posts")
 def test_the_command_releases_and_saves_phrases(voxpop, tmp_path):
     """Shared phrases are released with all their parts, printed with their guarantee, and saved."""
-    code, out, _ = voxpop("ngrams", *CALL, "--max-length", 3, "--max-phrases-per-user", 20, "--seed", 1)
+    code, out, _ = voxpop("ngrams", *CALL, *PHRASES, "--seed", 1)
     assert code == 0
     release = vp.load(tmp_path / "phrases")
     assert ("see", "you", "soon") in release
@@ -48,12 +50,12 @@ def test_phrases_are_shown(voxpop):
 
 def test_plans_of_phrases_are_printed(voxpop):
     """The plan requires no data and has one row for each length, as text and as JSON."""
-    out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7).out
+    out = voxpop("plan", "ngrams", *PHRASES, *BUDGET).out
     assert "Phrases of 1 to 3 tokens" in out
     assert "users for 50 %" in out
-    out = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--length-weights", "0,1,5").out
+    out = voxpop("plan", "ngrams", *PHRASES, *BUDGET, "--length-weights", "0,1,5").out
     assert "a phrase is worth 0, 1, 5 by length" in out
-    content = voxpop("plan", "ngrams", "--max-length", 3, "--epsilon", 4, "--delta", 1e-7, "--json").json
+    content = voxpop("plan", "ngrams", *PHRASES, *BUDGET, "--json").json
     assert [row["length"] for row in content["plan"]["passes"] if row["pass"] in ("words", "vote")] == [1, 2, 3]
 
 

@@ -18,9 +18,9 @@ class Terminal(io.StringIO):
 
 
 CALLS = {
-    "heavy-hitters": (["--items", "what", "--max-length", "6", "--delta", "1e-7"], "rounds"),
+    "heavy-hitters": (["--items", "what", "--max-length", "2", "--delta", "1e-8"], "rounds"),
     "sequences": (["--sequence", "list", "--alphabet", "sun,moon", "--max-length", "4"], "lengths"),
-    "ngrams": (["--text", "what", "--max-length", "2", "--delta", "1e-7"], "lengths"),
+    "ngrams": (["--text", "what", "--max-length", "2", "--max-phrases-per-user", "2", "--delta", "1e-8"], "lengths"),
 }
 
 
@@ -36,7 +36,7 @@ def test_a_command_shows_its_progress(command, terminal, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr(sys, "stderr", stderr)
-    assert main([command, "said.parquet", "--user", "who", *arguments, "--epsilon", "2", "-o", "out"]) == 0
+    assert main([command, "said.parquet", "--user", "who", *arguments, "--epsilon", "1", "-o", "out"]) == 0
     shown = stderr.getvalue()
     assert ("releasing" in shown and f" {unit}" in shown) == terminal
     assert terminal or shown == ""

@@ -99,26 +99,26 @@ def test_an_empty_result_is_shown(voxpop, tmp_path):
 
 def test_plans_are_printed_as_text(voxpop):
     """The text output equals `str(plan)`."""
-    expected = vp.Items(max_items_per_user=10, min_users=20).plan(vp.Budget(3, 1e-6))
-    arguments = ["--max-items-per-user", 10, "--min-users", 20]
-    assert voxpop("plan", "items", "--epsilon", 3, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
+    expected = vp.Items(max_items_per_user=7, min_users=20).plan(vp.Budget(4, 1e-6))
+    arguments = ["--max-items-per-user", 7, "--min-users", 20]
+    assert voxpop("plan", "items", "--epsilon", 4, "--delta", "1e-6", *arguments) == (0, f"{expected}\n", "")
 
 
 def test_plans_are_printed_as_json(voxpop):
     """The JSON output contains the plan's values and the guarantee."""
-    expected = vp.Items(max_items_per_user=100).plan(vp.Budget(3, 1e-6))
-    budget = ("--epsilon", 3, "--delta", 1e-6)
-    content = voxpop("plan", "items", *budget, "--max-items-per-user", 100, "--json").json
+    expected = vp.Items(max_items_per_user=7, min_users=20).plan(vp.Budget(4, 1e-6))
+    budget = ("--epsilon", 4, "--delta", 1e-6)
+    content = voxpop("plan", "items", *budget, "--max-items-per-user", 7, "--min-users", 20, "--json").json
     assert content["plan"] == expected.to_dict()
     assert content["guarantee"] == expected.guarantee.to_dict()
 
 
 def test_every_mechanism_has_a_plan(voxpop, tmp_path):
     """The output equals `str(plan)`, and the options are those of the mechanism's own command."""
-    budget = vp.Budget(1, 1e-7)
-    spend = ["--epsilon", 1, "--delta", "1e-7"]
-    plan = vp.HeavyHitters(max_length=5, unit=2).plan(budget)
-    call = ["--max-length", 5, "--unit", 2]
+    budget = vp.Budget(1, 1e-8)
+    spend = ["--epsilon", 1, "--delta", "1e-8"]
+    plan = vp.HeavyHitters(max_length=7, unit=2).plan(budget)
+    call = ["--max-length", 7, "--unit", 2]
     assert voxpop("plan", "heavy-hitters", *spend, *call) == (0, f"{plan}\n", "")
     plan = vp.Sequences(alphabet=["tea", "milk"], max_gram=2).plan(vp.Budget(1))
     call = ["--alphabet", "tea,milk", "--max-gram", 2]

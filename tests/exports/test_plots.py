@@ -27,7 +27,7 @@ def test_charts_are_written_as_png_and_svg(found, tmp_path):
     text = (tmp_path / "one.svg").read_text()
     assert "<svg" in text
     assert "Date" not in text or "dc:date" not in text
-    words = vp.Items(max_items_per_user=4).release(vp.read(TABLE, user="who", items="city"), vp.Budget(2, 1e-7), seed=1)
+    words = vp.Items(max_items_per_user=1).release(vp.read(TABLE, user="who", items="city"), vp.Budget(2, 1e-7), seed=1)
     counts = words.count(vp.read(TABLE, user="who", items="city"), vp.Budget(2, 1e-7), seed=1)
     counts.plot(tmp_path / "counts.svg")
     assert (tmp_path / "counts.svg").stat().st_size > 1000

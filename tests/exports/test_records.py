@@ -12,7 +12,7 @@ from support.deployments_schema import SCHEMA
 from voxpop.privacy.composition import total_of
 from voxpop.release.verifying import verify
 
-BUDGET = vp.Budget(4, 1e-7)
+BUDGET = vp.Budget(4, 1e-6)
 REGISTRY = jsonschema.Draft7Validator(SCHEMA, format_checker=jsonschema.Draft7Validator.FORMAT_CHECKER)
 
 
@@ -25,8 +25,8 @@ def results():
     words = vp.Items().release(posts, BUDGET)
     made = {
         "words": words,
-        "phrases": vp.NGrams().release(posts, BUDGET),
-        "hitters": vp.HeavyHitters().release(posts, BUDGET),
+        "phrases": vp.NGrams(max_length=2).release(posts, BUDGET),
+        "hitters": vp.HeavyHitters(max_length=2).release(posts, BUDGET),
         "model": vp.Sequences(alphabet=["a", "b", "c"]).release(vp.read(visits, user="who", sequence="to"), BUDGET),
         "counts": words.count(posts, BUDGET),
         "top": words.top(posts, BUDGET, k=3),

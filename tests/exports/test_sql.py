@@ -49,13 +49,20 @@ def words_of(words):
     return vp.Release.from_items(items, StoredPlan({}), vp.Guarantee(4, 1e-7))
 
 
+@pytest.fixture(scope="module")
+def connection():
+    """Return a connection to DuckDB, because a new connection takes longer than a query."""
+    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
+    with duckdb.connect() as opened:
+        yield opened
+
+
 @given(words=st.sets(st.sampled_from(NASTY) | st.text("'\\\"`;-\n $%{", max_size=5), max_size=6))
 @settings(max_examples=60, deadline=None)
-def test_duckdb_runs_the_query(words):
+def test_duckdb_runs_the_query(connection, words):
     """A condition keeps exactly the released words, and a query returns them. The words can contain any characters."""
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
     table = pa.table({"word": [*NASTY, *words]})
-    release, connection = words_of(words), duckdb.connect()
+    release = words_of(words)
     connection.register("t", table)
     kept = connection.sql(f"SELECT word FROM t WHERE {vp.exports.to_sql(release, 'duckdb', columns='word')}").fetchall()
     assert sorted(word for (word,) in kept) == sorted(word for word in table["word"].to_pylist() if word in words)
@@ -63,10 +70,9 @@ def test_duckdb_runs_the_query(words):
     assert {word for (word,) in found} == words
 
 
-def test_duckdb_runs_the_query_with_keys_of_every_type():
+def test_duckdb_runs_the_query_with_keys_of_every_type(connection):
     """Conditions and queries work for several columns of any type, and for names that need quotes."""
-    duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed: make exports")
-    release, connection = keys_of(TYPED), duckdb.connect()
+    release = keys_of(TYPED)
     connection.register("t", pa.concat_tables([TYPED, TYPED.slice(1)]))
     assert len(connection.sql(f"SELECT * FROM t WHERE {vp.exports.to_sql(release, 'duckdb')}").fetchall()) == 3
     assert sorted(connection.sql(vp.exports.to_sql(release, "duckdb", "select")).fetchall(), key=str) == sorted(

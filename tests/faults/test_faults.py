@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -15,34 +17,6 @@ from voxpop.errors import InputError, SourceError, no_thread_started
 from voxpop.reading.columns import checked_users
 from voxpop.reading.limited import memory
 
-SPILL = """
-import resource, sys
-from pathlib import Path
-import voxpop as vp
-from voxpop.reading.limited import memory
-limit = memory.MemoryLimit(memory.FIXED_MEMORY + (1 << 16), 1 << 16, Path(sys.argv[2]))
-memory.MemoryLimit.of = staticmethod(lambda *_: limit)
-def read():
-    vp.read(sys.argv[1], user="who", text="text", options=vp.ReadOptions(memory="any"))
-read()  # compiled kernels are kept in files, which the limit below would refuse
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 14, 1 << 14))
-try:
-    read()
-except vp.errors.SourceError as error:
-    print("refused:", error)
-"""
-SAVE = """
-import resource, sys
-from faults.crashes import corpus_of, release_of
-from voxpop.errors import InputError
-release, corpus = release_of("new"), corpus_of("new")
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 10, 1 << 10))
-for saved, folder in ((release, "/r"), (corpus, "/c")):
-    try:
-        saved.save(sys.argv[1] + folder)
-    except InputError as error:
-        print("refused:", error)
-"""
 STARVED = """
 import resource, sys
 import voxpop as vp
@@ -62,25 +36,43 @@ def run(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(call, capture_output=True, text=True)
 
 
-def test_a_full_disk_during_spilling_is_reported(tmp_path):
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Limit the size of files that this process writes, so that writing fails as on a full disk."""
+    import resource
+
+    usual, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (usual, most))
+
+
+def test_a_full_disk_during_spilling_is_reported(tmp_path, monkeypatch):
     """If the disk of the work folder is full, the error reports this and names the options that help."""
-    pl.from_arrow(crashes.rows_of("old")).write_parquet(tmp_path / "rows.parquet")
-    (tmp_path / "work").mkdir()
-    done = run(SPILL, tmp_path / "rows.parquet", tmp_path / "work")
-    assert done.stdout.startswith("refused: a work file in")
-    assert "--work-folder" in done.stdout
-    assert list((tmp_path / "work").iterdir()) == []
+    work = tmp_path / "work"
+    work.mkdir()
+    limit = memory.MemoryLimit(memory.FIXED_MEMORY + (1 << 16), 1 << 16, work)
+    monkeypatch.setattr(memory.MemoryLimit, "of", lambda *_: limit)
+    rows, options = crashes.rows_of("old"), vp.ReadOptions(memory="any")
+    vp.read(rows, user="who", text="text", options=options)  # compiled kernels are kept in files
+    with full_disk(1 << 14), pytest.raises(SourceError, match=r"^a work file in .*--work-folder"):
+        vp.read(rows, user="who", text="text", options=options)
+    assert list(work.iterdir()) == []
 
 
 def test_a_full_disk_during_saving_is_reported(tmp_path):
     """After a failed save, the old release and the old corpus are unchanged, and no other files remain."""
-    crashes.release_of("old").save(tmp_path / "out" / "r")
-    crashes.corpus_of("old").save(tmp_path / "out" / "c")
-    done = run(SAVE, tmp_path / "out")
-    assert done.stdout.count("refused:") == 2
-    assert vp.load(tmp_path / "out" / "r") == crashes.release_of("old")
-    assert load_engine(tmp_path / "out" / "c").vocabulary.equals(crashes.corpus_of("old").vocabulary)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["c", "r"]
+    release, corpus = crashes.release_of("old"), crashes.corpus_of("old")
+    release.save(tmp_path / "r")
+    corpus.save(tmp_path / "c")
+    for new, folder, options in ((crashes.release_of("new"), "r", {"overwrite": True}), (corpus, "c", {})):
+        with full_disk(1 << 10), pytest.raises(InputError, match="File too large"):
+            new.save(tmp_path / folder, **options)
+    assert vp.load(tmp_path / "r") == release
+    assert load_engine(tmp_path / "c").vocabulary.equals(corpus.vocabulary)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["c", "r"]
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that even root cannot write to")

@@ -24,7 +24,7 @@ def work(kind):
     import voxpop as vp
     source = SOURCES[kind]("t." + kind)
     data = vp.read(source, user="user", text="text", options=vp.ReadOptions(progress=False))
-    release = vp.Items().release(data, vp.Budget(2, 1e-7))
+    release = vp.Items(max_items_per_user=1).release(data, vp.Budget(2, 1e-7))
     release.save(f"out-{kind}-{os.getpid()}")
     return len(release), release.to_polars().height
 def safely(kind):
