@@ -13,7 +13,6 @@ from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from functools import partial, wraps
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Tests run in parallel, so more threads would only compete.
@@ -22,7 +21,7 @@ import numba
 import numpy as np
 import pytest
 from cyclopts import App
-from cyclopts.argument import ArgumentCollection, _argument
+from cyclopts.argument import ArgumentCollection
 from hypothesis import HealthCheck, settings
 
 from voxpop.kernels import threads
@@ -97,9 +96,6 @@ def assembled_once(assemble: Callable[..., ArgumentCollection]) -> Callable[...,
 
 
 App.assemble_argument_collection = assembled_once(App.assemble_argument_collection)
-# If pydantic is imported, the parser checks each value once more with it. No process of a user imports pydantic, but
-# other libraries of the tests do.
-_argument.sys = SimpleNamespace(modules={})
 
 EXAMPLES = int(os.environ.get("VOXPOP_EXAMPLES", "100"))
 GENERATED = {"max_examples": EXAMPLES, "deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
