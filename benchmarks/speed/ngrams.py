@@ -1,4 +1,4 @@
-"""Speed of n-grams, compared with counts by polars without privacy, and with the authors' code on MSNBC.
+"""Speed of n-grams, compared with counts by polars without privacy, and of whole processes on MSNBC.
 
 python -m benchmarks.speed.ngrams
 """
@@ -21,10 +21,6 @@ from voxpop.engine.local.corpus import LocalCorpus
 BENCHMARK = Benchmark(__file__, ("speed_ngrams",), (*NGRAMS, "reading", "release"), minutes=1)
 
 TURNS = 5
-AUTHORS = {"as published": 457.8, "with its best setting": 302.5}
-"""Seconds of the authors' PySpark code for MSNBC on two cores (tokenise, split, extract). They were measured once, on a
-machine of the same kind. The smaller number is with 4 shuffle partitions."""
-
 MSNBC = str(DATA / "msnbc.parquet")
 COMMAND = [str(Path(sys.executable).with_name("voxpop")), "ngrams", MSNBC, "--user", "user", "--sequence", "sequence"]
 COMMAND += ["--epsilon", "1", "--delta", "1e-7", "--max-length", "6", "--max-phrases-per-user", "10", "-o"]
@@ -53,12 +49,8 @@ def main() -> None:
     rows.append(["ours: nine lengths, guided, private", f"{median(ours):.2f}", f"{ratio:.3f}"])
     for label, call in (("default", COMMAND), ("published settings", PUBLISHED)):
         whole = median(process(call) for _ in range(TURNS))
-        ratios = " / ".join(f"{authors / whole:.0f} times faster" for authors in AUTHORS.values())
-        rows.append([f"MSNBC, whole process, {label}: start, read, T 6, save", f"{whole:.2f}", ratios])
-    note = (
-        f"reddit_posts after encoding, both in one process and in turns; MSNBC: median of {TURNS} processes, against "
-    )
-    note += f"the authors' code, {AUTHORS['as published']} s and {AUTHORS['with its best setting']} s."
+        rows.append([f"MSNBC, whole process, {label}: start, read, T 6, save", f"{whole:.2f}", "-"])
+    note = f"reddit_posts after encoding, both in one process and in turns; MSNBC: median of {TURNS} processes."
     BENCHMARK.table("Speed of n-grams", rows, "speed_ngrams", note)
 
 
