@@ -45,9 +45,9 @@ def test_a_wrong_number_of_candidates_violates_the_bound(off_by, least):
     assert max(both_directions(off_by)) > least > 7 * delta(EPSILON, 1 / SIGMA)
 
 
-def chance_of_empty(count_factor, runs=500):
+def chance_of_empty(count_factor, runs=3000):
     """Return the picks and trials of the real simulation if the number of candidates is multiplied by a factor."""
-    candidates = Candidates.all_valid(Grams.of_tokens(40), 40, single=False)
+    candidates = Candidates.all_valid(Grams.of_tokens(20), 20, single=False)
     chance = precise.number(0.02) * precise.number(count_factor)
     hits = sum(spurious_hits(candidates, chance, Secret.from_seed(run), "audit").size for run in range(runs))
     return hits, runs * candidates.count

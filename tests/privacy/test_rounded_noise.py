@@ -47,8 +47,8 @@ def test_errors_of_doubles_are_far_below_the_allowed_error(monkeypatch):
     # The same draws with other weights have the same quantiles, whose digits take most of the time.
     monkeypatch.setattr(sampling.precise, "normal_quantile", cache(sampling.precise.normal_quantile))
     rng = np.random.default_rng(3)
-    few = [int(2**power) for power in np.linspace(36, 63, 200)]
-    middle = [(1 << 63) - int(2**power) for power in np.linspace(0, 62, 70)]
+    few = [int(2**power) for power in np.linspace(36, 63, 300)]
+    middle = [(1 << 63) - int(2**power) for power in np.linspace(0, 62, 100)]
     first = np.array([*few, *middle, *(2**64 - 1 - word for word in few)], np.uint64)
     second = rng.choice(np.array([0, 2**64 - 1], np.uint64), len(first))
     draws = np.stack([first, second], axis=1)

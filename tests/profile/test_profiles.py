@@ -393,13 +393,13 @@ def test_errors_that_do_not_depend_on_noise_precede_the_charge(table, tmp_path):
 
 
 def test_hundreds_of_columns_are_profiled(tmp_path):
-    """A profile of 200 columns is released within a memory limit."""
-    columns = {f"c{number}": [number % 3, number % 5] * 500 for number in range(200)}
-    table = pl.DataFrame({"u": range(1000), **columns})
+    """A profile of 300 columns is released within a memory limit."""
+    columns = {f"c{number}": [number % 3, number % 5] * 1500 for number in range(300)}
+    table = pl.DataFrame({"u": range(3000), **columns})
     limited = vp.ReadOptions(memory="3GiB", progress=False)
     found = vp.profile(table, user="u", budget=vp.Budget(4, 1e-6), options=limited, seed=1)
-    assert len(found.columns) == 200
-    assert len(found) > 260
+    assert len(found.columns) == 300
+    assert len(found) > 400
     with pytest.raises(InputError, match="at most 10,000"):
         vp.ProfileMechanism.of(table, user="u", joint="pairs")
 

@@ -43,7 +43,7 @@ SEQUENCES = {
 HITTERS = {"characters": vp.HeavyHitters(max_length=9), "tokens": vp.HeavyHitters(max_length=4, alphabet="tokens")}
 
 
-def crowd(users: int = 160) -> pl.DataFrame:
+def crowd(users: int = 240) -> pl.DataFrame:
     """Return unordered rows of users with similar texts in several documents per user. Some documents are empty."""
     rng = random.Random(7)
     rows = []

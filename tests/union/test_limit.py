@@ -1,7 +1,6 @@
 """Tests of the private choice of the limit, including its caps, its rule, and its histogram on every engine."""
 
 from dataclasses import replace
-from functools import cache
 from math import hypot, sqrt
 
 import hypothesis.strategies as st
@@ -42,7 +41,6 @@ MEMORY = {"memory": None, "limited memory": "3GiB"}
 TRIALS = 20_000
 
 
-@cache
 def menu_of(budget: vp.Budget, **settings) -> Menu:
     planned = planned_rounds(Terms(budget.epsilon, budget.delta, **settings), None)
     assert isinstance(planned, Menu)
@@ -66,15 +64,8 @@ def classes(engine, edges: tuple[int, ...]) -> list[int]:
 
 
 @pytest.mark.jit
-@pytest.mark.parametrize(
-    ("budget", "settings"),
-    [
-        *((budget, {}) for budget in BUDGETS),
-        (BUDGETS[0], {"data_sets": 3}),
-        (BUDGETS[2], {"share": 0.1, "novelty": 0.15}),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("settings", [{}, {"data_sets": 3}, {"share": 0.1, "novelty": 0.15}], ids=str)
 def test_every_entry_is_within_the_caps_and_the_caps_are_within_the_budget(budget, settings):
     """The test computes the largest novel probability and the largest mu^2 again from the rounds that would run."""
     menu, sets = menu_of(budget, **settings), settings.get("data_sets", 1)
@@ -151,7 +142,7 @@ def test_an_entry_beyond_the_caps_does_not_run():
 def test_the_plan_contains_the_users_that_the_worst_limit_needs():
     """Before the choice, the number of users needed is that of the worst limit."""
     menu = menu_of(BUDGETS[1])
-    for items in (1, 100, 30_000):
+    for items in (1, 100, 1000, 30_000):
         every = [users_needed_by(menu.entry(limit), BUDGETS[0], 0.5, items) for limit in LIMITS[::2]]
         assert menu.users_needed(0.5, items) == max(every)
 
